@@ -1,0 +1,199 @@
+#include "device.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuda.cuh"
+#include "memory.h"
+
+namespace keel {
+
+std::string human_bytes(std::size_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024 && unit < 6) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+#ifdef KEEL_WITH_CUDA
+
+void cuda_check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // clear it: the next call must not report this one's error
+  fail<DeviceError>("cuda", "{} failed: {} ({})", what, cudaGetErrorString(status),
+                    cudaGetErrorName(status));
+}
+
+namespace {
+
+struct Visible {
+  int count = 0;
+  std::string why_none;
+};
+
+const Visible& visible() {
+  static const Visible found = [] {
+    Visible v;
+    const cudaError_t status = cudaGetDeviceCount(&v.count);
+    if (status != cudaSuccess) {
+      cudaGetLastError();
+      v.count = 0;
+      v.why_none = fmt::format("the CUDA driver says: {}", cudaGetErrorString(status));
+    } else if (v.count == 0) {
+      v.why_none = "the CUDA driver sees no GPU";
+    }
+    return v;
+  }();
+  return found;
+}
+
+// One stream per GPU and process; made at first use, never destroyed (the driver outlives us).
+cudaStream_t default_stream(int index) {
+  static std::mutex mutex;
+  static std::vector<cudaStream_t> streams;
+  std::lock_guard lock(mutex);
+  if (streams.empty()) streams.resize(visible().count, nullptr);
+  if (!streams[index]) {
+    cuda_check(cudaSetDevice(index), "cudaSetDevice");
+    cuda_check(cudaStreamCreateWithFlags(&streams[index], cudaStreamNonBlocking),
+               "cudaStreamCreate");
+  }
+  return streams[index];
+}
+
+thread_local std::vector<void*> scoped_streams;  // by GPU; null: the default stream
+
+}  // namespace
+
+int cuda_device_count() { return visible().count; }
+std::string why_no_cuda() { return visible().why_none; }
+
+void* current_stream(Device device) {
+  if (device.is_cpu()) return nullptr;
+  const auto index = static_cast<std::size_t>(device.index());
+  if (index < scoped_streams.size() && scoped_streams[index]) return scoped_streams[index];
+  return default_stream(device.index());
+}
+
+void synchronize(Device device) {
+  if (device.is_cuda()) cuda_check(cudaStreamSynchronize(stream_of(device)), "synchronize");
+}
+
+StreamScope::StreamScope(Device device) : device_(device) {
+  if (device.is_cpu()) return;
+  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  synchronize(device);  // what the old stream wrote must be there for the new one
+  cudaStream_t stream;
+  cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  if (scoped_streams.size() <= static_cast<std::size_t>(device.index()))
+    scoped_streams.resize(device.index() + 1, nullptr);
+  previous_ = scoped_streams[device.index()];
+  scoped_streams[device.index()] = stream_ = stream;
+}
+
+StreamScope::~StreamScope() {
+  if (!stream_) return;
+  cudaStreamSynchronize(static_cast<cudaStream_t>(stream_));  // unchecked: destructors do not throw
+  detail::forget_stream(device_, stream_);
+  cudaStreamDestroy(static_cast<cudaStream_t>(stream_));
+  scoped_streams[device_.index()] = previous_;
+}
+
+#else
+
+int cuda_device_count() { return 0; }
+std::string why_no_cuda() { return "this build has no CUDA (configure with -DKEEL_CUDA=ON)"; }
+void* current_stream(Device) { return nullptr; }
+void synchronize(Device) {}
+StreamScope::StreamScope(Device device) : device_(device) {}
+StreamScope::~StreamScope() = default;
+
+#endif
+
+Device Device::cuda(int index) {
+  const int count = cuda_device_count();
+  if (count == 0) fail<DeviceError>("device", "got cuda:{}, but {}", index, why_no_cuda());
+  check<DeviceError>(index >= 0 && index < count, "device", "got cuda:{}, wanted cuda:0 to cuda:{}",
+                     index, count - 1);
+  return Device(index);
+}
+
+Device Device::parse(std::string_view text) {
+  if (text == "cpu") return cpu();
+  if (text == "auto") return cuda_device_count() > 0 ? cuda(0) : cpu();
+  if (text == "cuda") return cuda(0);
+  if (text.starts_with("cuda:")) {
+    int index = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data() + 5, end, index);
+    if (problem == std::errc() && stop == end) return cuda(index);
+  }
+  fail<DeviceError>("device", "got '{}', wanted auto, cpu, cuda or cuda:N", text);
+}
+
+namespace {
+
+// "MemAvailable:  12345 kB" and its like; `fallback` where the file or the key is missing.
+std::size_t meminfo_bytes(std::string_view key, std::size_t fallback) {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return std::stoull(line.substr(key.size() + 1)) * 1024;
+  return fallback;
+}
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown CPU";
+}
+
+std::string cpu_vectors() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return "AVX-512";
+  if (__builtin_cpu_supports("avx2")) return "AVX2";
+  return "SSE";
+#elif defined(__aarch64__)
+  return "NEON";
+#else
+  return "unknown";
+#endif
+}
+
+}  // namespace
+
+DeviceInfo describe(Device device) {
+  DeviceInfo info;
+  if (device.is_cpu()) {
+    const std::size_t physical =
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+    info.name = cpu_model();
+    info.total_bytes = meminfo_bytes("MemTotal", physical);
+    info.free_bytes = meminfo_bytes("MemAvailable", physical);
+    info.units = static_cast<int>(std::thread::hardware_concurrency());
+    info.architecture = cpu_vectors();
+    return info;
+  }
+#ifdef KEEL_WITH_CUDA
+  cudaDeviceProp properties;
+  cuda_check(cudaGetDeviceProperties(&properties, device.index()), "cudaGetDeviceProperties");
+  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  cuda_check(cudaMemGetInfo(&info.free_bytes, &info.total_bytes), "cudaMemGetInfo");
+  info.name = properties.name;
+  info.units = properties.multiProcessorCount;
+  info.architecture = fmt::format("sm_{}{}", properties.major, properties.minor);
+#endif
+  return info;
+}
+
+}  // namespace keel

@@ -1,0 +1,70 @@
+// Errors: one tag (who refuses), what it got, what it wanted.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace keel {
+
+/// Everything keel refuses throws an Error; what() reads "tag: got ..., wanted ...".
+class Error : public std::runtime_error {
+ public:
+  Error(std::string_view tag, std::string_view message)
+      : std::runtime_error(fmt::format("{}: {}", tag, message)), tag_(tag) {}
+
+  /// Who refused: the op, class or command, e.g. "layer_norm".
+  const std::string& tag() const noexcept { return tag_; }
+
+ private:
+  std::string tag_;
+};
+
+/// Shapes, ranks, sizes or dtypes that do not fit together.
+class ShapeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A device that is not there, or two devices where one is needed.
+class DeviceError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Memory that could not be had: the message holds bytes needed, bytes free, and what to try.
+class OutOfMemory : public Error {
+ public:
+  OutOfMemory(std::string_view tag, std::string_view message, std::size_t needed, std::size_t free)
+      : Error(tag, message), needed_(needed), free_(free) {}
+  std::size_t needed() const noexcept { return needed_; }
+  std::size_t free() const noexcept { return free_; }
+
+ private:
+  std::size_t needed_, free_;
+};
+
+template <class Kind = Error, class... Parts>
+[[noreturn]] void fail(std::string_view tag, fmt::format_string<Parts...> format,
+                       Parts&&... parts) {
+  throw Kind(tag, fmt::format(format, std::forward<Parts>(parts)...));
+}
+
+/// Throws Kind("tag: formatted parts") unless `holds`.
+/// check<ShapeError>(gain.elements() == cols, "layer_norm", "gain has {} elements, x {} needs {}",
+/// ...);
+template <class Kind = Error, class... Parts>
+void check(bool holds, std::string_view tag, fmt::format_string<Parts...> format,
+           Parts&&... parts) {
+  if (!holds) [[unlikely]]
+    fail<Kind>(tag, format, std::forward<Parts>(parts)...);
+}
+
+/// 3.2 GB rather than 3221225472: for messages and tables.
+std::string human_bytes(std::size_t bytes);
+
+}  // namespace keel

@@ -1,0 +1,274 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "cuda.cuh"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define KEEL_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KEEL_ASAN 1
+#endif
+#endif
+#ifdef KEEL_ASAN
+#include <sanitizer/asan_interface.h>
+#else  // a waiting block is poisoned, so that the sanitizer sees a use after free inside the pool
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
+namespace keel {
+namespace detail {
+
+struct Block {
+  std::atomic<int> references{1};
+  Device device;
+  std::size_t capacity = 0;
+  void* data = nullptr;
+  void* stream = nullptr;  // where a waiting block was last used; null: safe on any stream
+  Block* next = nullptr;   // the next waiting block of this capacity
+};
+
+}  // namespace detail
+
+namespace {
+
+using detail::Block;
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kAskFirst = 64 * kMiB;  // from here on, look at free memory before asking
+
+// Eight sizes an octave waste at most an eighth; large blocks are cut to 2 MiB exactly.
+std::size_t capacity_for(std::size_t bytes) {
+  constexpr std::size_t kSmallest = 64, kLargest = ~std::size_t{0} - 4 * kMiB;
+  if (bytes <= kSmallest) return kSmallest;
+  if (bytes > kLargest) return bytes;  // cannot be had; must not wrap round either
+  const std::size_t step =
+      bytes > kAskFirst ? 2 * kMiB : std::max(kSmallest, std::bit_floor(bytes - 1) / 8);
+  return (bytes + step - 1) / step * step;
+}
+
+std::size_t free_bytes(Device device) { return describe(device).free_bytes; }
+
+void* system_allocate(Device device, std::size_t bytes) {
+  if (device.is_cpu()) {
+    // Linux promises memory it does not have; asking first turns a later kill into an error.
+    if (bytes >= kAskFirst && bytes > free_bytes(device)) return nullptr;
+    return std::aligned_alloc(64, bytes);
+  }
+#ifdef KEEL_WITH_CUDA
+  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  void* data = nullptr;
+  const cudaError_t status = cudaMallocAsync(&data, bytes, stream_of(device));
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  cuda_check(status, "cudaMallocAsync");
+  return data;
+#else
+  return nullptr;
+#endif
+}
+
+void system_free(Device device, void* data) noexcept {
+  if (device.is_cpu()) return std::free(data);
+#ifdef KEEL_WITH_CUDA
+  cudaFreeAsync(data, stream_of(device));
+#endif
+}
+
+[[noreturn]] void throw_out_of_memory(Device device, std::size_t bytes, std::size_t in_use,
+                                      const char* what) {
+  const std::size_t free = free_bytes(device);
+  throw OutOfMemory(
+      "memory",
+      fmt::format("{} on {}: needs {} ({} bytes), {} free, {} held by living tensors; try fewer "
+                  "rows, members or seeds, --dtype f32, or {}",
+                  what, device, human_bytes(bytes), bytes, human_bytes(free), human_bytes(in_use),
+                  device.is_cpu() ? "a machine with more memory" : "--device cpu"),
+      bytes, free);
+}
+
+class Pool {
+ public:
+  explicit Pool(Device device) : device_(device) {
+#ifdef KEEL_WITH_CUDA
+    if (device.is_cuda()) {  // keep what was freed: the driver's default gives it back at each sync
+      cudaMemPool_t pool;
+      cuda_check(cudaDeviceGetDefaultMemPool(&pool, device.index()), "cudaDeviceGetDefaultMemPool");
+      std::uint64_t threshold = ~std::uint64_t{0};
+      cuda_check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
+                 "cudaMemPoolSetAttribute");
+    }
+#endif
+  }
+
+  Block* take(std::size_t bytes) {
+    const std::size_t capacity = capacity_for(bytes);
+    std::lock_guard lock(mutex_);
+    Block* block = pop_waiting(capacity);
+    if (!block) {
+      auto fresh = std::make_unique<Block>();
+      fresh->device = device_;
+      fresh->capacity = capacity;
+      fresh->data = system_allocate(device_, capacity);
+      if (!fresh->data) {
+        trim_locked();
+        fresh->data = system_allocate(device_, capacity);
+      }
+      if (!fresh->data) throw_out_of_memory(device_, bytes, stats_.in_use, "allocation");
+      ++stats_.system_allocations;
+      block = fresh.release();
+    }
+    stats_.in_use += capacity;
+    stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.in_use);
+    return block;
+  }
+
+  void give_back(Block* block) noexcept {
+    void* stream = current_stream(device_);
+    std::lock_guard lock(mutex_);
+    stats_.in_use -= block->capacity;
+    stats_.cached += block->capacity;
+    if (device_.is_cpu()) ASAN_POISON_MEMORY_REGION(block->data, block->capacity);
+    block->stream = stream;
+    Block*& head = list_for(block->capacity);
+    block->next = head;
+    head = block;
+  }
+
+  void trim() {
+    std::lock_guard lock(mutex_);
+    trim_locked();
+  }
+
+  void forget_stream(void* stream) noexcept {
+    std::lock_guard lock(mutex_);
+    for (Waiting& waiting : lists_)
+      for (Block* block = waiting.head; block; block = block->next)
+        if (block->stream == stream) block->stream = nullptr;
+  }
+
+  MemoryStats stats() {
+    std::lock_guard lock(mutex_);
+    return stats_;
+  }
+
+  void reset_peak() {
+    std::lock_guard lock(mutex_);
+    stats_.peak_in_use = stats_.in_use;
+  }
+
+ private:
+  struct Waiting {
+    std::size_t capacity;
+    Block* head;
+  };
+
+  Block*& list_for(std::size_t capacity) {
+    auto at = std::lower_bound(lists_.begin(), lists_.end(), capacity,
+                               [](const Waiting& w, std::size_t c) { return w.capacity < c; });
+    if (at == lists_.end() || at->capacity != capacity)
+      at = lists_.insert(at, Waiting{capacity, nullptr});
+    return at->head;
+  }
+
+  // A GPU block may be reused without waiting only on the stream that used it last.
+  Block* pop_waiting(std::size_t capacity) {
+    void* stream = current_stream(device_);
+    for (Block** link = &list_for(capacity); *link; link = &(*link)->next) {
+      Block* block = *link;
+      if (block->stream && block->stream != stream) continue;
+      *link = block->next;
+      block->references.store(1, std::memory_order_relaxed);
+      stats_.cached -= capacity;
+      if (device_.is_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, capacity);
+      return block;
+    }
+    return nullptr;
+  }
+
+  void trim_locked() {
+    for (Waiting& waiting : lists_) {
+      while (Block* block = waiting.head) {
+        waiting.head = block->next;
+        if (device_.is_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, block->capacity);
+        system_free(device_, block->data);
+        stats_.cached -= block->capacity;
+        delete block;
+      }
+    }
+#ifdef KEEL_WITH_CUDA
+    if (device_.is_cuda()) {
+      cudaMemPool_t pool;
+      synchronize(device_);
+      if (cudaDeviceGetDefaultMemPool(&pool, device_.index()) == cudaSuccess)
+        cudaMemPoolTrimTo(pool, 0);
+    }
+#endif
+  }
+
+  Device device_;
+  std::mutex mutex_;
+  std::vector<Waiting> lists_;  // by capacity; grows only when a new size first comes
+  MemoryStats stats_;
+};
+
+// Never destroyed: tensors with static storage may outlive any order of destruction.
+Pool& pool_of(Device device) {
+  if (device.is_cpu()) {
+    static Pool* cpu = new Pool(Device::cpu());
+    return *cpu;
+  }
+  static std::mutex mutex;
+  static auto* pools = new std::vector<Pool*>();
+  std::lock_guard lock(mutex);
+  const auto index = static_cast<std::size_t>(device.index());
+  if (pools->size() <= index) pools->resize(index + 1, nullptr);
+  if (!(*pools)[index]) (*pools)[index] = new Pool(device);
+  return *(*pools)[index];
+}
+
+}  // namespace
+
+namespace detail {
+
+void retain(Block* block) noexcept { block->references.fetch_add(1, std::memory_order_relaxed); }
+
+void release(Block* block) noexcept {
+  if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    pool_of(block->device).give_back(block);
+}
+
+void forget_stream(Device device, void* stream) noexcept { pool_of(device).forget_stream(stream); }
+
+}  // namespace detail
+
+Storage::Storage(Device device, std::size_t bytes) : block_(pool_of(device).take(bytes)) {}
+void* Storage::data() const noexcept { return block_ ? block_->data : nullptr; }
+Device Storage::device() const noexcept { return block_ ? block_->device : Device(); }
+bool Storage::unique() const noexcept {
+  return block_ && block_->references.load(std::memory_order_acquire) == 1;
+}
+
+MemoryStats memory_stats(Device device) { return pool_of(device).stats(); }
+void reset_peak(Device device) { pool_of(device).reset_peak(); }
+void trim_memory(Device device) { pool_of(device).trim(); }
+
+void require_memory(Device device, std::size_t bytes, const char* what) {
+  if (bytes <= free_bytes(device)) return;
+  trim_memory(device);
+  if (bytes > free_bytes(device))
+    throw_out_of_memory(device, bytes, memory_stats(device).in_use, what);
+}
+
+}  // namespace keel

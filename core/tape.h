@@ -1,0 +1,154 @@
+// Tape: an append-only list of pullbacks. Creation order is topological, so backward is one loop
+// from the last node to the first. Start reading at Tape::backward in tape.cpp.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sink.h"
+#include "tensor.h"
+
+namespace keel {
+
+class Tape;
+
+/// A tensor, and where its derivative is computed. Without a tape it is a constant.
+/// The tape keeps no values: a Var does, and pullbacks keep what they will need.
+class Var {
+ public:
+  Var(Tensor value) : value_(std::move(value)) {}  // NOLINT: a Tensor is a constant Var
+
+  const Tensor& value() const { return value_; }
+  const Shape& shape() const { return value_.shape(); }
+  Slot slot() const { return slot_; }
+  Tape* tape() const { return tape_; }  ///< null for a constant
+
+ private:
+  friend class Tape;
+  Var(Tensor value, Tape* tape, Slot slot, std::uint32_t generation)
+      : value_(std::move(value)), tape_(tape), slot_(slot), generation_(generation) {}
+
+  Tensor value_;
+  Tape* tape_ = nullptr;
+  Slot slot_ = kNoSlot;
+  std::uint32_t generation_ = 0;  // of the tape: a Var from before Tape::clear is refused
+};
+
+/// What a pullback sees: the cotangents it may add to, and the sink behind the leaves.
+class Backward {
+ public:
+  /// Whether a derivative with respect to `slot` is needed at all.
+  bool wants(Slot slot) const { return slot != kNoSlot; }
+
+  /// Adds d_x to the cotangent of x.
+  void add(Slot x, Tensor d_x);
+
+  /// A factor of a weight's or vector parameter's derivative.
+  void outer(Slot weight, const Outer& factor);
+  void rows(Slot parameter, const Rows& factor);
+
+  /// Whether factors must keep samples apart; if not, fused kernels may hand over sums by add().
+  bool per_sample() const { return sink_.per_sample(); }
+
+ private:
+  friend class Tape;
+  Backward(Tape& tape, Sink& sink) : tape_(tape), sink_(sink) {}
+  Tape& tape_;
+  Sink& sink_;
+};
+
+namespace detail {
+
+struct Pullback {
+  virtual ~Pullback() = default;
+  virtual void operator()(const Tensor& d_out, Backward& backward) const = 0;
+};
+
+template <class F>
+struct PullbackOf final : Pullback {
+  explicit PullbackOf(F f) : function(std::move(f)) {}
+  void operator()(const Tensor& d_out, Backward& backward) const override {
+    function(d_out, backward);
+  }
+  F function;
+};
+
+// Pullbacks lie one after another in chunks that clear() keeps: recording costs no allocation
+// once a tape has seen its longest graph.
+class Arena {
+ public:
+  void* take(std::size_t bytes);
+  void clear() { chunk_ = used_ = 0; }
+
+ private:
+  static constexpr std::size_t kChunk = 1 << 16;
+  struct Chunk {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size;
+  };
+  std::vector<Chunk> chunks_;
+  std::size_t chunk_ = 0, used_ = 0;
+};
+
+}  // namespace detail
+
+class Tape {
+ public:
+  Tape() = default;
+  ~Tape() { clear(); }
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// A value whose derivative is wanted: a parameter, or an input.
+  Var leaf(Tensor value);
+
+  /// Forgets every node but keeps the memory; Vars from before are refused from now on.
+  void clear();
+
+  std::size_t nodes() const { return pullbacks_.size(); }
+
+  /// Propagates d_output (shape, dtype and device of output) from `output` to the leaves, whose
+  /// derivatives go to `sink`. Cotangents are freed as they are consumed. May be called again.
+  void backward(const Var& output, const Tensor& d_output, Sink& sink);
+
+  /// d_output = 1: for a loss, or one loss per ensemble member. Refuses outputs of rank > 1.
+  void backward(const Var& loss, Sink& sink);
+
+  /// Throws keel::Error unless `var` is a value of this tape as it is now.
+  void check_mine(const char* tag, const Var& var) const;
+
+ private:
+  friend class Backward;
+  template <class F>
+  friend Var record(const char* op, Tensor out, std::initializer_list<const Var*> inputs,
+                    F pullback);
+
+  Var append(Tensor value, detail::Pullback* pullback);
+
+  std::vector<detail::Pullback*> pullbacks_;  // null: a leaf
+  std::vector<Tensor> cotangents_;            // by slot; all empty between backward passes
+  detail::Arena arena_;
+  std::uint32_t generation_ = 1;
+};
+
+/// The tape all non-constant `inputs` are on; null where all are constants. Throws on two tapes,
+/// and on a Var from before its tape was cleared.
+Tape* common_tape(const char* op, std::initializer_list<const Var*> inputs);
+
+/// What every op ends with: `out`, and, where some input is on a tape, how to pull d_out back:
+/// pullback(const Tensor& d_out, Backward& backward). It is dropped unseen where all are constants.
+template <class F>
+Var record(const char* op, Tensor out, std::initializer_list<const Var*> inputs, F pullback) {
+  Tape* tape = common_tape(op, inputs);
+  if (!tape) return Var(std::move(out));
+  using Node = detail::PullbackOf<F>;
+  static_assert(alignof(Node) <= alignof(std::max_align_t));
+  return tape->append(std::move(out),
+                      new (tape->arena_.take(sizeof(Node))) Node(std::move(pullback)));
+}
+
+}  // namespace keel
