@@ -1,0 +1,56 @@
+# The README's two commands are `make test` and `make figures`; each first sets up what is missing.
+PRESET ?= default
+JOBS ?= $(shell nproc)
+KEEL = build/keel
+SOURCES = $(shell find core kernels nn ntk experiments tests bench keel.h -name '.?*' -prune -o \
+            \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print 2>/dev/null)
+
+.PHONY: help setup build test figures bench format format-check asan tsan clean
+
+help:
+	@echo "make test          set up, build, run every test"
+	@echo "make figures       set up, build, reproduce the figures into figures/"
+	@echo "make setup         install what is missing (Debian, Ubuntu)"
+	@echo "make build         the command at build/keel"
+	@echo "make bench         verify, then time: build/keel_bench"
+	@echo "make asan          tests under the address and undefined-behaviour sanitizers"
+	@echo "make tsan          every kernel run by 32 threads under the thread sanitizer"
+	@echo "make format        lay out the sources; format-check only looks"
+	@echo "make clean         remove build/"
+	@echo "PRESET=cpu|cuda|clang|ci builds into build/<preset> instead; JOBS=N compilers at a time"
+
+setup:
+	@cmake/setup.sh
+
+build: setup
+	@cmake --preset $(PRESET) --log-level=NOTICE
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+test: build
+	@ctest --preset $(PRESET)
+
+figures:
+	@cmake/setup.sh --plot
+	@$(MAKE) --no-print-directory build PRESET=default
+	$(KEEL) reproduce figures --out figures
+
+bench: PRESET = default
+bench: build
+	build/keel_bench
+
+asan:
+	@$(MAKE) --no-print-directory test PRESET=asan
+
+# The thread sanitizer of older compilers wants addresses where they always were.
+tsan:
+	@$(MAKE) --no-print-directory build PRESET=tsan
+	@if setarch -R true 2>/dev/null; then setarch -R ctest --preset tsan; else ctest --preset tsan; fi
+
+format:
+	@clang-format -i $(SOURCES)
+
+format-check:
+	@clang-format --dry-run --Werror $(SOURCES)
+
+clean:
+	rm -rf build

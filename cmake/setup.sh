@@ -1,0 +1,79 @@
+#!/bin/sh
+# Installs what keel needs and this machine lacks (Debian, Ubuntu); a no-op where all is there.
+#   setup.sh          to build and test
+#   setup.sh --plot   and to draw: matplotlib for some python3 on PATH
+#   setup.sh --check  and for the checks of .ci/run: clang++, clang-format
+set -u
+
+missing=""
+need() { missing="$missing $1"; }
+
+# have_file GLOB...: is any of these files there?
+have_file() {
+  for file in "$@"; do [ -e "$file" ] && return 0; done
+  return 1
+}
+have_header() { have_file "/usr/include/$1" "/usr/local/include/$1" /usr/include/*/"$1"; }
+
+cmake_is_new_enough() {
+  set -- $(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+  [ $# -eq 2 ] && [ $(($1 * 100 + $2)) -ge 325 ]
+}
+
+some_python_plots() {
+  old_ifs=$IFS; IFS=:
+  for folder in $PATH; do
+    [ -x "$folder/python3" ] || continue
+    "$folder/python3" -c 'from importlib.util import *; exit(not find_spec("matplotlib"))' \
+      2>/dev/null && { IFS=$old_ifs; return 0; }
+  done
+  IFS=$old_ifs
+  return 1
+}
+
+command -v g++ >/dev/null || command -v clang++ >/dev/null || need g++
+cmake_is_new_enough || need cmake
+command -v ninja >/dev/null || need ninja-build
+have_file /usr/lib/*/openblas-openmp/libopenblas.so /usr/lib*/libopenblaso.so ||
+  need libopenblas-openmp-dev
+have_header lapacke.h || have_header lapacke/lapacke.h || need liblapacke-dev
+have_header fmt/format.h || need libfmt-dev
+have_header nlohmann/json.hpp || need nlohmann-json3-dev
+have_header Random123/philox.h || need librandom123-dev
+have_header thrust/version.h || need libthrust-dev
+have_header CLI/CLI.hpp || need libcli11-dev
+have_header doctest/doctest.h || need doctest-dev
+for option in "$@"; do
+  case $option in
+    --plot) some_python_plots || need python3-matplotlib ;;
+    --check)
+      command -v clang-format >/dev/null || need clang-format
+      command -v clang++ >/dev/null || need clang
+      have_file /usr/lib/llvm-*/lib/libomp.so /usr/lib*/libomp.so || need libomp-dev ;;
+    *) echo "setup.sh: unknown option '$option' (--plot, --check)" >&2; exit 2 ;;
+  esac
+done
+[ -z "$missing" ] && exit 0
+
+if ! command -v apt-get >/dev/null; then
+  echo "setup.sh: this system has no apt-get; please install what Debian calls:$missing" >&2
+  exit 1
+fi
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup.sh: neither root nor sudo; please have installed:$missing" >&2
+    exit 1
+  fi
+  as_root=sudo
+fi
+echo "setup.sh: installing$missing"
+install="env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"
+if ! { $as_root apt-get update -qq && $as_root $install $missing >/dev/null; }; then
+  echo "setup.sh: apt-get could not install:$missing" >&2
+  exit 1
+fi
+if ! cmake_is_new_enough; then
+  echo "setup.sh: keel needs cmake 3.25 or newer (Debian 12, Ubuntu 24.04); here it is older" >&2
+  exit 1
+fi
