@@ -1,0 +1,82 @@
+#include "adam.h"
+
+#include "launch.cuh"
+
+namespace keel {
+namespace {
+
+/// Counts the step and computes its bias corrections, once and in double.
+struct AdamTick {
+  using Scalar = double;
+  double lr, beta1, beta2;
+  double* step;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t) const {
+    g.once([&] {
+      step[0] += 1;
+      step[1] = lr / (1 - std::pow(beta1, step[0]));
+      step[2] = 1 / std::sqrt(1 - std::pow(beta2, step[0]));
+    });
+  }
+};
+
+template <class T>
+struct AdamUpdate {
+  using Scalar = T;
+  T beta1, beta2, one_minus_beta1, one_minus_beta2, eps;
+  const double* step;
+  const T* gradient;
+  T *parameter, *first, *second;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t begin, int64_t count) const {
+    const T rate = static_cast<T>(step[1]), correction = static_cast<T>(step[2]);
+    const auto d = g.load(count, gradient + begin);
+    auto m = g.load(count, first + begin);
+    auto v = g.load(count, second + begin);
+    const auto moved = [&](auto i) { return beta1 * m[i] + one_minus_beta1 * d[i]; };
+    const auto spread = [&](auto i) { return beta2 * v[i] + one_minus_beta2 * d[i] * d[i]; };
+    const auto p = g.load(count, parameter + begin);
+    g.store(count, parameter + begin, [&](auto i) {
+      return p[i] - rate * moved(i) / (std::sqrt(spread(i)) * correction + eps);
+    });
+    g.store(count, first + begin, moved);
+    g.store(count, second + begin, spread);
+  }
+};
+
+}  // namespace
+
+AdamState::AdamState(const Tensor& parameters)
+    : first(Tensor::zeros(parameters.shape(), parameters.dtype(), parameters.device())),
+      second(Tensor::zeros(parameters.shape(), parameters.dtype(), parameters.device())),
+      step(Tensor::zeros({3}, DType::f64, parameters.device())) {}
+
+void adam(const Tensor& parameters, const Tensor& gradients, AdamState& state,
+          const AdamOptions& options) {
+  check_same_kind("adam", "parameters", parameters, "gradients", gradients);
+  check_same_kind("adam", "parameters", parameters, "state", state.first);
+  check<ShapeError>(
+      gradients.shape() == parameters.shape() && state.first.shape() == parameters.shape(), "adam",
+      "got parameters {}, gradients {}, state {}: wanted one shape", parameters.shape(),
+      gradients.shape(), state.first.shape());
+  check(options.lr >= 0 && options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 &&
+            options.beta2 < 1 && options.eps >= 0,
+        "adam", "got lr {}, beta1 {}, beta2 {}, eps {}, wanted lr, eps >= 0 and betas in [0, 1)",
+        options.lr, options.beta1, options.beta2, options.eps);
+  const Device device = parameters.device();
+  launch_rows(device, 1, 1,
+              AdamTick{options.lr, options.beta1, options.beta2, state.step.data<double>()});
+  dispatch(parameters.dtype(), [&](auto t) {
+    using T = decltype(t);
+    launch_elements(
+        device, parameters.elements(),
+        AdamUpdate<T>{static_cast<T>(options.beta1), static_cast<T>(options.beta2),
+                      static_cast<T>(1 - options.beta1), static_cast<T>(1 - options.beta2),
+                      static_cast<T>(options.eps), state.step.data<double>(), gradients.data<T>(),
+                      parameters.data<T>(), state.first.data<T>(), state.second.data<T>()});
+  });
+}
+
+}  // namespace keel

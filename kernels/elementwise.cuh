@@ -1,0 +1,63 @@
+// Ops that map each element by itself. A Function has
+//   template <class T> static T value(T x)              y = f(x)
+//   template <class T> static T derivative(T saved)     f'(x), from what kSaves names
+//   kSaves: Saves::input or Saves::output
+#pragma once
+
+#include "../core/tape.h"
+#include "launch.cuh"
+
+namespace keel {
+
+enum class Saves { input, output };
+
+template <class T, class Function>
+struct MapElements {
+  using Scalar = T;
+  const T* x;
+  T* y;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t first, int64_t count) const {
+    const auto values = g.load(count, x + first);
+    g.store(count, y + first, [&](auto i) { return Function::value(values[i]); });
+  }
+};
+
+template <class T, class Function>
+struct PullElements {
+  using Scalar = T;
+  const T *saved, *d_y;
+  T* d_x;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t first, int64_t count) const {
+    const auto at = g.load(count, saved + first);
+    const auto d = g.load(count, d_y + first);
+    g.store(count, d_x + first, [&](auto i) { return d[i] * Function::derivative(at[i]); });
+  }
+};
+
+/// y = f(x), any shape; d_x = d_y f'(x).
+template <class Function>
+Var elementwise(const char* op, const Var& x) {
+  const Tensor& value = x.value();
+  Tensor y = Tensor::empty(value.shape(), value.dtype(), value.device());
+  dispatch(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    launch_elements(y.device(), y.elements(),
+                    MapElements<T, Function>{value.data<T>(), y.data<T>()});
+  });
+  const Tensor saved = Function::kSaves == Saves::input ? value : y;
+  return record(op, y, {&x}, [slot = x.slot(), saved](const Tensor& d_y, Backward& backward) {
+    Tensor d_x = Tensor::empty(d_y.shape(), d_y.dtype(), d_y.device());
+    dispatch(d_y.dtype(), [&](auto t) {
+      using T = decltype(t);
+      launch_elements(d_y.device(), d_y.elements(),
+                      PullElements<T, Function>{saved.data<T>(), d_y.data<T>(), d_x.data<T>()});
+    });
+    backward.add(slot, std::move(d_x));
+  });
+}
+
+}  // namespace keel

@@ -1,0 +1,114 @@
+#include "gradient_sink.h"
+
+#include "gemm.h"
+#include "sum.h"
+
+namespace keel {
+namespace {
+
+Shape shape_of(const Outer& f) {
+  const std::int64_t o = f.delta.size(-1), i = f.input.size(-1);
+  return f.delta.rank() == 3 ? Shape{f.delta.size(0), o, i} : Shape{o, i};
+}
+
+Shape shape_of(const Rows& f) {
+  return f.g.rank() == 3 ? Shape{f.g.size(0), f.g.size(2)} : Shape{f.g.size(-1)};
+}
+
+void contract_into(const Outer& f, bool fresh, const Tensor& into) {
+  gemm(Transpose::yes, Transpose::no, f.scale, f.delta, f.input, fresh ? 0 : 1, into);
+}
+
+void contract_into(const Rows& f, bool fresh, const Tensor& into) {
+  sum_rows(f.g, f.scale, !fresh, into);
+}
+
+template <class Factor>
+Tensor contracted(const Factor& f, const Tensor& like) {
+  Tensor result = Tensor::empty(shape_of(f), like.dtype(), like.device());
+  contract_into(f, true, result);
+  return result;
+}
+
+}  // namespace
+
+GradientSink::Entry& GradientSink::entry(Slot leaf) {
+  if (entries_.size() <= static_cast<std::size_t>(leaf)) entries_.resize(leaf + 1);
+  return entries_[leaf];
+}
+
+void GradientSink::bind(const Var& leaf, Tensor into) {
+  check(leaf.tape() != nullptr, "gradient", "got a constant, wanted a leaf of a tape");
+  leaf.tape()->check_mine("gradient", leaf);
+  check(leaf.tape()->is_leaf(leaf.slot()), "gradient",
+        "got the result of an op, wanted a leaf of a tape");
+  check_same_kind("gradient", "leaf", leaf.value(), "into", into);
+  check<ShapeError>(into.shape() == leaf.shape(), "gradient", "got {} for the derivative of {}",
+                    into.shape(), leaf.shape());
+  entry(leaf.slot()).bound = std::move(into);
+}
+
+void GradientSink::begin(const Tape& tape) {
+  tape_ = &tape;
+  for (Entry& e : entries_) e.result = Tensor();
+  // What ends up in another leaf's slot would be zeros, not its derivative.
+  for (std::size_t slot = 0; slot < entries_.size(); ++slot)
+    check(!entries_[slot].bound.defined() || tape.is_leaf(static_cast<Slot>(slot)), "gradient",
+          "slot {} was bound as a leaf, wanted one there in this pass too", slot);
+}
+
+void GradientSink::end() {
+  for (Entry& e : entries_) {
+    if (!e.bound.defined() || e.result.defined()) continue;
+    fill(e.bound, 0);
+    e.result = e.bound;
+  }
+}
+
+const Tensor& GradientSink::operator[](const Var& leaf) const {
+  check(tape_ != nullptr, "gradient", "asked for before any backward pass");
+  tape_->check_mine("gradient", leaf);
+  const auto slot = static_cast<std::size_t>(leaf.slot());
+  check(slot < entries_.size() && entries_[slot].result.defined(), "gradient",
+        "no derivative for the value {} in slot {}: wanted a leaf with a path to the output",
+        leaf.shape(), slot);
+  return entries_[slot].result;
+}
+
+Tensor& GradientSink::place(Slot leaf, Shape shape, const Tensor& like, bool& fresh) {
+  Entry& e = entry(leaf);
+  fresh = !e.result.defined();
+  if (fresh)
+    e.result = e.bound.defined() ? e.bound : Tensor::empty(shape, like.dtype(), like.device());
+  return e.result;
+}
+
+void GradientSink::outer(Slot leaf, const Outer& factor) {
+  bool fresh;
+  const Tensor& into = place(leaf, shape_of(factor), factor.delta, fresh);
+  contract_into(factor, fresh, into);
+}
+
+void GradientSink::rows(Slot leaf, const Rows& factor) {
+  bool fresh;
+  const Tensor& into = place(leaf, shape_of(factor), factor.g, fresh);
+  contract_into(factor, fresh, into);
+}
+
+void GradientSink::total(Slot leaf, const Tensor& d_leaf) {
+  Entry& e = entry(leaf);
+  if (e.result.defined()) {
+    accumulate(e.result, d_leaf);
+  } else if (e.bound.defined()) {
+    copy(e.bound, d_leaf);
+    e.result = e.bound;
+  } else {
+    // A cotangent may be shared with the caller's tensors; a result that grows must be ours alone.
+    e.result = d_leaf.clone();
+  }
+}
+
+Tensor GradientSink::contract(const Outer& factor) { return contracted(factor, factor.delta); }
+Tensor GradientSink::contract(const Rows& factor) { return contracted(factor, factor.g); }
+
+}  // namespace keel

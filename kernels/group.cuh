@@ -1,0 +1,205 @@
+// The GPU's groups: a warp, or a block of warps, working on one row. See group.h for the
+// vocabulary.
+#pragma once
+
+#include "group.h"
+
+#ifdef __CUDACC__
+
+namespace keel {
+
+/// kMembers threads; each keeps kSlots elements of a loaded row in registers, so rows of up to
+/// kMembers * kSlots elements are read from memory once. kSlots = 0: rows of any length, re-read.
+/// Members own runs of 16 bytes, so that loads and stores are 16 bytes wide where addresses allow.
+template <int kMembers_, int kSlots_>
+class CudaGroup {
+ public:
+  static constexpr int kMembers = kMembers_, kSlots = kSlots_;
+  static constexpr int kWarps = kMembers / 32;
+  static constexpr bool kStreaming = kSlots == 0;
+
+  /// `shared`: kWarps * kMaxSums doubles of the block, unused by a single warp.
+  static constexpr int kMaxSums = 4;
+  __device__ CudaGroup(int member, double* shared) : member_(member), shared_(shared) {}
+
+  /// Where an element of a row is: its index, and the register slot its owner keeps it in.
+  struct Index {
+    int i, slot;
+    __device__ operator int64_t() const { return i; }
+  };
+
+  template <class T>
+  struct Registers {
+    T slots[kStreaming ? 1 : kSlots];
+    __device__ T operator[](Index at) const { return slots[at.slot]; }
+    __device__ T& operator[](Index at) { return slots[at.slot]; }
+  };
+
+  template <class T>
+  __device__ auto load(int64_t n, const T* source) const {
+    if constexpr (kStreaming) {
+      return source;
+    } else {
+      constexpr int kWide = 16 / sizeof(T);
+      Registers<T> row;
+      const bool wide = aligned(source);
+      runs<kWide>(static_cast<int>(n), [&](int first, int slot, int count) {
+        if (wide && count == kWide) {
+          const Run<T> run = *reinterpret_cast<const Run<T>*>(source + first);
+#pragma unroll
+          for (int v = 0; v < kWide; ++v) row.slots[slot + v] = run.v[v];
+        } else {
+#pragma unroll
+          for (int v = 0; v < kWide; ++v)
+            row.slots[slot + v] = v < count ? source[first + v] : T(0);
+        }
+      });
+      return row;
+    }
+  }
+
+  template <class T>
+  __device__ auto zeros(int64_t n, T* home) const {
+    if constexpr (kStreaming) {
+      each_of<T>(n, [&](Index at) { home[at.i] = 0; });
+      return home;
+    } else {
+      Registers<T> row;
+#pragma unroll
+      for (int slot = 0; slot < kSlots; ++slot) row.slots[slot] = 0;
+      return row;
+    }
+  }
+
+  template <class T>
+  __device__ void flush(int64_t n, const Registers<T>& row, T* home) const {
+    store(n, home, [&](Index at) { return row[at]; });
+  }
+  template <class T>
+  __device__ void flush(int64_t, const T*, T*) const {}  // streaming: it was at home all along
+
+  template <class T, class F>
+  __device__ void store(int64_t n, T* target, F f) const {
+    constexpr int kWide = 16 / sizeof(T);
+    const bool wide = aligned(target);
+    runs<kWide>(static_cast<int>(n), [&](int first, int slot, int count) {
+      if (wide && count == kWide) {
+        Run<T> run;
+#pragma unroll
+        for (int v = 0; v < kWide; ++v) run.v[v] = f(Index{first + v, slot + v});
+        *reinterpret_cast<Run<T>*>(target + first) = run;
+      } else {
+#pragma unroll
+        for (int v = 0; v < kWide; ++v)
+          if (v < count) target[first + v] = f(Index{first + v, slot + v});
+      }
+    });
+  }
+
+  template <class T, class F>
+  __device__ void each_of(int64_t n, F f) const {
+    constexpr int kWide = 16 / sizeof(T);
+    runs<kWide>(static_cast<int>(n), [&](int first, int slot, int count) {
+#pragma unroll
+      for (int v = 0; v < kWide; ++v)
+        if (v < count) f(Index{first + v, slot + v});
+    });
+  }
+
+  /// Sum over i < n of f(i): a T, or Sums<T, K>. Every member gets it.
+  template <class F>
+  __device__ auto sum(int64_t n, F f) const {
+    using V = decltype(f(Index{}));
+    V mine{};
+    each_of<typename Scalar<V>::type>(n, [&](Index at) { mine = mine + f(at); });
+    return combine(
+        mine, [](V a, V b) { return a + b; }, V{});
+  }
+
+  template <class F>
+  __device__ auto max(int64_t n, F f) const {
+    using T = decltype(f(Index{}));
+    const T lowest = -std::numeric_limits<T>::infinity();
+    T mine = lowest;
+    const auto larger = [](T a, T b) { return b > a ? b : a; };
+    each_of<T>(n, [&](Index at) { mine = larger(mine, f(at)); });
+    return combine(mine, larger, lowest);
+  }
+
+  template <class F>
+  __device__ void once(F f) const {
+    if (member_ == 0) f();
+  }
+
+ private:
+  template <class T>
+  struct alignas(16) Run {
+    T v[16 / sizeof(T)];
+  };
+  template <class V>
+  struct Scalar {
+    using type = V;
+  };
+  template <class T, int K>
+  struct Scalar<Sums<T, K>> {
+    using type = T;
+  };
+
+  __device__ static bool aligned(const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
+  }
+
+  // Calls f(first index, first slot, count) for every run of kWide indices this member owns.
+  template <int kWide, class F>
+  __device__ void runs(int n, F f) const {
+    if constexpr (kStreaming) {
+      for (int first = member_ * kWide; first < n; first += kMembers * kWide)
+        f(first, 0, min(kWide, n - first));
+    } else {
+      static_assert(kSlots % kWide == 0, "a member keeps whole runs");
+#pragma unroll
+      for (int run = 0; run < kSlots / kWide; ++run) {
+        const int first = (run * kMembers + member_) * kWide;
+        f(first, run * kWide, max_zero(min(kWide, n - first)));
+      }
+    }
+  }
+  __device__ static int max_zero(int count) { return count < 0 ? 0 : count; }
+
+  template <class V>
+  __device__ static V shuffle(V value, int distance) {
+    if constexpr (requires { value.v; }) {
+      for (auto& part : value.v) part = __shfl_xor_sync(0xffffffffu, part, distance);
+      return value;
+    } else {
+      return __shfl_xor_sync(0xffffffffu, value, distance);
+    }
+  }
+
+  template <class V, class Combine>
+  __device__ V combine(V value, Combine with, V neutral) const {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+      value = with(value, shuffle(value, distance));
+    if constexpr (kWarps > 1) {
+      static_assert(sizeof(V) <= kMaxSums * sizeof(double), "too many sums in one pass");
+      V* slots = reinterpret_cast<V*>(shared_);
+      if (member_ % 32 == 0) slots[member_ / 32] = value;
+      __syncthreads();
+      const int lane = member_ % 32;  // each warp folds the warps' results by itself
+      value = lane < kWarps ? slots[lane] : neutral;
+#pragma unroll
+      for (int distance = 16; distance > 0; distance /= 2)
+        value = with(value, shuffle(value, distance));
+      __syncthreads();  // before the next reduction overwrites the slots
+    }
+    return value;
+  }
+
+  int member_;
+  double* shared_;
+};
+
+}  // namespace keel
+
+#endif

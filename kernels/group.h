@@ -1,0 +1,156 @@
+// Groups: who executes a Program. A Program is the work of one row, written once; the Group gives
+// it `load`, `store`, `each`, `sum`, `max`, `zeros`/`flush` and `once`, and hides lanes and
+// barriers.
+//
+// Laws (tests/kernels/group.cpp holds every group to them):
+//  1. Index i belongs to the same member for equal n: what `each` wrote at i may be re-read at i.
+//  2. The order of combination is fixed: the same input gives the same bits.
+//  3. f is pure in `sum` and `max`.
+//  4. No Program reads what another member, or another row, wrote in the same launch.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#ifdef __CUDACC__
+#define KEEL_HD __host__ __device__
+#else
+#define KEEL_HD
+#endif
+
+namespace keel {
+
+using std::int64_t;
+
+/// K sums made in one pass: g.sum(n, [&](auto i) { return Sums<T, 2>{{a, b}}; }).
+template <class T, int K>
+struct Sums {
+  T v[K];
+  KEEL_HD T operator[](int k) const { return v[k]; }
+  KEEL_HD friend Sums operator+(Sums a, const Sums& b) {
+    for (int k = 0; k < K; ++k) a.v[k] += b.v[k];
+    return a;
+  }
+};
+
+/// a * b + c, rounded alike wherever it is written: fused on a GPU, in two steps on a CPU (where
+/// contraction is switched off), so that a forward and its pullback agree on the sign of the
+/// result.
+template <class T>
+KEEL_HD T multiply_add(T a, T b, T c) {
+#ifdef __CUDA_ARCH__
+  return fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+/// The members whose partial sums every CPU group combines: 32, as in a warp.
+inline constexpr int kPartials = 32;
+
+/// Folds 32 partials as a warp's butterfly does: distance 16, 8, 4, 2, 1.
+/// Unrolled by the template: left as a loop over distances, it costs more than a row of 768.
+template <int kDistance = kPartials / 2, class T, class Combine>
+KEEL_HD T fold_partials(T (&partial)[kPartials], Combine combine) {
+#pragma omp simd
+  for (int p = 0; p < kDistance; ++p) partial[p] = combine(partial[p], partial[p + kDistance]);
+  if constexpr (kDistance > 1)
+    return fold_partials<kDistance / 2>(partial, combine);
+  else
+    return partial[0];
+}
+
+/// One thread of the CPU doing a row by itself. Memory takes the place of registers: a row that was
+/// loaded stays in the first-level cache. KEEL_HD only so that nvcc lets a Program call it.
+struct HostGroup {
+  template <class T>
+  KEEL_HD const T* load(int64_t, const T* source) const {
+    return source;
+  }
+
+  /// A row of zeros to add to, and to `flush` to its home when done.
+  template <class T>
+  KEEL_HD T* zeros(int64_t n, T* home) const {
+    for (int64_t i = 0; i < n; ++i) home[i] = 0;
+    return home;
+  }
+  template <class T>
+  KEEL_HD void flush(int64_t, const T*, T*) const {}
+
+  template <class F>
+  KEEL_HD void each(int64_t n, F f) const {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) f(i);
+  }
+
+  /// target[i] = f(i), in wide accesses where the hardware has them.
+  template <class T, class F>
+  KEEL_HD void store(int64_t n, T* target, F f) const {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) target[i] = f(i);
+  }
+
+  /// Sum over i < n of f(i): a T, or Sums<T, K>.
+  template <class F>
+  KEEL_HD auto sum(int64_t n, F f) const {
+    return sum_as(n, f, decltype(f(int64_t{}))());
+  }
+
+  template <class F>
+  KEEL_HD auto max(int64_t n, F f) const {
+    using T = decltype(f(int64_t{}));
+    T partial[kPartials];
+    for (T& p : partial) p = -std::numeric_limits<T>::infinity();
+    for (int64_t i = 0; i < n; ++i) {
+      T& p = partial[i % kPartials];
+      p = larger(p, f(i));
+    }
+    return fold_partials(partial, [](T a, T b) { return larger(a, b); });
+  }
+
+  template <class F>
+  KEEL_HD void once(F f) const {
+    f();
+  }
+
+ private:
+  template <class T>
+  KEEL_HD static T larger(T a, T b) {
+    return b > a ? b : a;
+  }
+
+  template <class F, class T>
+  KEEL_HD static T sum_as(int64_t n, F f, T) {
+    alignas(64) T partial[kPartials] = {};
+    const int64_t whole = n - n % kPartials;
+    for (int64_t i = 0; i < whole; i += kPartials)
+#pragma omp simd
+      for (int p = 0; p < kPartials; ++p) partial[p] += f(i + p);
+    for (int64_t i = whole; i < n; ++i) partial[i - whole] += f(i);
+    return fold_partials(partial, [](T a, T b) { return a + b; });
+  }
+
+  // K arrays of partials rather than an array of K: each vectorises like a single sum.
+  template <class F, class T, int K>
+  KEEL_HD static Sums<T, K> sum_as(int64_t n, F f, Sums<T, K>) {
+    alignas(64) T partial[K][kPartials] = {};
+    const int64_t whole = n - n % kPartials;
+    for (int64_t i = 0; i < whole; i += kPartials)
+#pragma omp simd
+      for (int p = 0; p < kPartials; ++p) {
+        const Sums<T, K> term = f(i + p);
+        for (int k = 0; k < K; ++k) partial[k][p] += term.v[k];
+      }
+    for (int64_t i = whole; i < n; ++i) {
+      const Sums<T, K> term = f(i);
+      for (int k = 0; k < K; ++k) partial[k][i - whole] += term.v[k];
+    }
+    Sums<T, K> total;
+    for (int k = 0; k < K; ++k)
+      total.v[k] = fold_partials(partial[k], [](T a, T b) { return a + b; });
+    return total;
+  }
+};
+
+}  // namespace keel

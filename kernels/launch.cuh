@@ -1,0 +1,176 @@
+// Launchers: run a Program for every row, tile of columns, run of elements, or tile of pairs, on
+// the device its tensors live on. Grids, streams, row guards and the launch check live here.
+//
+//   launch_rows(device, rows, cols, program)          program(g, row)
+//   launch_chunks(device, chunks, chunk_rows, cols, program)   program(g, chunk)
+//   launch_columns(device, rows, cols, program)       program(g, row, first, count)
+//   launch_elements(device, n, program)               program(g, first, count)
+//   launch_pairs(device, rows, cols, program)         program(g, i, first_j, count)
+//
+// A Program names the type it computes in as Scalar: a GPU's registers hold half as many doubles.
+#pragma once
+
+#include <algorithm>
+
+#include "../core/cuda.cuh"
+#include "../core/device.h"
+#include "group.cuh"
+
+#ifdef KEEL_CPU_GROUP_HEADER
+#include KEEL_CPU_GROUP_HEADER  // tests: 32 real threads in place of one
+#endif
+
+namespace keel {
+
+#ifdef KEEL_CPU_GROUP_HEADER
+using CpuGroup = ThreadGroup;
+#else
+using CpuGroup = HostGroup;
+#endif
+
+namespace detail {
+
+/// `rows` rows of `cols` columns, each cut into tiles of at most `width`.
+struct Tiling {
+  int64_t rows, cols, width;
+  int64_t work = rows * cols;  // elements touched: what decides whether threads are worth waking
+  KEEL_HD int64_t per_row() const { return (cols + width - 1) / width; }
+  KEEL_HD int64_t tiles() const { return rows * per_row(); }
+};
+
+template <class Program, class Group>
+KEEL_HD void run_tile(const Program& program, Group group, const Tiling& tiling, int64_t tile) {
+  const int64_t row = tile / tiling.per_row();
+  const int64_t first = tile % tiling.per_row() * tiling.width;
+  const int64_t left = tiling.cols - first;
+  program(group, row, first, left < tiling.width ? left : tiling.width);
+}
+
+// Below this many elements a launch stays on one thread: waking the others costs more.
+inline constexpr int64_t kWorthThreads = 32768;
+
+template <class Program>
+void launch_cpu(const Tiling& tiling, const Program& program) {
+  const int64_t tiles = tiling.tiles();
+#ifdef KEEL_CPU_GROUP_HEADER
+  CpuGroup::run([&](CpuGroup group) {
+    for (int64_t tile = 0; tile < tiles; ++tile) run_tile(program, group, tiling, tile);
+  });
+#else
+#pragma omp parallel for schedule(static) if (tiles > 1 && tiling.work >= kWorthThreads)
+  for (int64_t tile = 0; tile < tiles; ++tile) run_tile(program, CpuGroup(), tiling, tile);
+#endif
+}
+
+#ifdef __CUDACC__
+
+template <class Group, int kGroupsPerBlock, class Program>
+__global__ void __launch_bounds__(Group::kMembers* kGroupsPerBlock)
+    tile_kernel(const Program program, const Tiling tiling) {
+  __shared__ double shared[Group::kWarps > 1 ? Group::kWarps * Group::kMaxSums : 1];
+  const int64_t tile =
+      static_cast<int64_t>(blockIdx.x) * kGroupsPerBlock + threadIdx.x / Group::kMembers;
+  if (tile >= tiling.tiles()) return;  // whole groups leave together
+  run_tile(program, Group(threadIdx.x % Group::kMembers, shared), tiling, tile);
+}
+
+template <class Group, int kGroupsPerBlock, class Program>
+void launch_with(Device device, const Tiling& tiling, const Program& program) {
+  const int64_t blocks = (tiling.tiles() + kGroupsPerBlock - 1) / kGroupsPerBlock;
+  check(blocks < (int64_t{1} << 31), "launch", "got {} blocks, wanted less than 2^31", blocks);
+  tile_kernel<Group, kGroupsPerBlock>
+      <<<static_cast<unsigned>(blocks), Group::kMembers * kGroupsPerBlock, 0, stream_of(device)>>>(
+          program, tiling);
+  cuda_check(cudaGetLastError(), "kernel launch");
+}
+
+// A group's size follows the row's: eight elements a thread keep even a backward's six rows within
+// registers (four where they are doubles). Widths beyond kWidest never come: they are not compiled.
+template <int kWidest, class Program>
+void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
+  check(tiling.width < (int64_t{1} << 30), "launch", "got rows of {}, wanted less than 2^30",
+        tiling.width);
+  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  constexpr int kSlots = sizeof(typename Program::Scalar) == 4 ? 8 : 4;
+  constexpr int kHeld = 4096 * kSlots / 8;  // the longest row that 512 threads hold
+  if (tiling.width <= 128) return launch_with<CudaGroup<32, 4>, 8>(device, tiling, program);
+  if constexpr (kWidest > 128)
+    if (tiling.width <= 1024)
+      return launch_with<CudaGroup<1024 / kSlots, kSlots>, 1>(device, tiling, program);
+  if constexpr (kWidest > 1024) {
+    if (tiling.width <= kHeld)
+      return launch_with<CudaGroup<512, kSlots>, 1>(device, tiling, program);
+    launch_with<CudaGroup<512, 0>, 1>(device, tiling, program);
+  }
+}
+
+#endif
+
+inline constexpr int kAnyWidth = 1 << 30;
+
+template <int kWidest, class Program>
+void launch_tiles(Device device, const Tiling& tiling, const Program& program) {
+  if (tiling.rows == 0 || tiling.cols == 0) return;
+#ifdef __CUDACC__
+  if (device.is_cuda()) return launch_cuda<kWidest>(device, tiling, program);
+#endif
+  check<DeviceError>(device.is_cpu(), "launch", "got {} in a build without CUDA", device);
+  launch_cpu(tiling, program);
+}
+
+template <class Program>
+struct RowProgram {
+  using Scalar = typename Program::Scalar;
+  Program program;
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t row, int64_t, int64_t) const {
+    program(g, row);
+  }
+};
+
+template <class Program>
+struct ElementProgram {
+  using Scalar = typename Program::Scalar;
+  Program program;
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t, int64_t first, int64_t count) const {
+    program(g, first, count);
+  }
+};
+
+}  // namespace detail
+
+/// program(g, row) for each row; cols says how long the rows are that it will load.
+template <class Program>
+void launch_rows(Device device, int64_t rows, int64_t cols, const Program& program) {
+  detail::launch_tiles<detail::kAnyWidth>(device, {rows, cols, cols},
+                                          detail::RowProgram<Program>{program});
+}
+
+/// program(g, chunk) for each chunk, a chunk standing for chunk_rows rows of cols elements.
+template <class Program>
+void launch_chunks(Device device, int64_t chunks, int64_t chunk_rows, int64_t cols,
+                   const Program& program) {
+  detail::launch_tiles<detail::kAnyWidth>(device, {chunks, cols, cols, chunks * chunk_rows * cols},
+                                          detail::RowProgram<Program>{program});
+}
+
+/// program(g, row, first, count) for tiles of at most 128 columns: sums down columns, say.
+template <class Program>
+void launch_columns(Device device, int64_t rows, int64_t cols, const Program& program) {
+  detail::launch_tiles<128>(device, {rows, cols, std::min<int64_t>(128, cols)}, program);
+}
+
+/// program(g, first, count) for runs of at most 1024 of n elements: plain maps.
+template <class Program>
+void launch_elements(Device device, int64_t n, const Program& program) {
+  detail::launch_tiles<1024>(device, {1, n, 1024}, detail::ElementProgram<Program>{program});
+}
+
+/// program(g, i, first_j, count) for tiles of at most 256 pairs (i, j) of an [rows, cols] matrix.
+template <class Program>
+void launch_pairs(Device device, int64_t rows, int64_t cols, const Program& program) {
+  detail::launch_tiles<256>(device, {rows, cols, 256}, program);
+}
+
+}  // namespace keel

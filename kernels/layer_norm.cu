@@ -1,0 +1,154 @@
+#include "layer_norm.h"
+
+#include "launch.cuh"
+#include "layer_norm_program.h"
+#include "sum.h"
+
+namespace keel {
+namespace {
+
+/// What forward leaves for the pullback. Without gain and bias both are empty.
+struct Normalised {
+  Tensor x, gain, bias, center, rstd;
+  double eps;
+  bool relu;
+
+  bool affine() const { return gain.defined(); }
+  std::int64_t cols() const { return x.size(-1); }
+  std::int64_t members() const { return x.shape().members(); }
+  std::int64_t member_rows() const { return x.size(-2); }
+  template <class T>
+  LayerNormShape<T> shape() const {
+    return {cols(), member_rows(), affine() && gain.rank() == 2 ? cols() : 0, static_cast<T>(eps)};
+  }
+  template <class T>
+  static T* data(const Tensor& tensor) {
+    return tensor.defined() ? tensor.data<T>() : nullptr;
+  }
+};
+
+// Calls f(affine, relu) with both as compile-time constants.
+template <class F>
+void with_flags(const Normalised& saved, F f) {
+  const auto with_relu = [&](auto affine) {
+    saved.relu ? f(affine, std::true_type()) : f(affine, std::false_type());
+  };
+  saved.affine() ? with_relu(std::true_type()) : with_relu(std::false_type());
+}
+
+Tensor forward(const Normalised& saved) {
+  const Tensor& x = saved.x;
+  Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device());
+  dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    with_flags(saved, [&](auto affine, auto relu) {
+      launch_rows(x.device(), x.shape().rows(), saved.cols(),
+                  LayerNormForward<T, affine(), relu()>{
+                      saved.shape<T>(), x.data<T>(), Normalised::data<T>(saved.gain),
+                      Normalised::data<T>(saved.bias), out.data<T>(), saved.center.data<T>(),
+                      saved.rstd.data<T>()});
+    });
+  });
+  return out;
+}
+
+// Rows a chunk: enough chunks to fill a GPU, few enough that their sums stay a small part of the
+// traffic. It depends on the shape alone, so results do not depend on the device's size.
+std::int64_t rows_per_chunk(std::int64_t rows) {
+  constexpr std::int64_t kSmallest = 32, kMostChunks = 8192;
+  return std::max(kSmallest, (rows + kMostChunks - 1) / kMostChunks);
+}
+
+void pull(const Normalised& saved, Slot x_slot, Slot gain_slot, Slot bias_slot, const Tensor& d_out,
+          Backward& backward) {
+  const Tensor& x = saved.x;
+  const std::int64_t members = saved.members(), rows = saved.member_rows(), cols = saved.cols();
+  // Chunks of one row leave each sample's derivative where the sink keeps samples apart.
+  const std::int64_t chunk_rows = backward.per_sample() ? 1 : rows_per_chunk(rows);
+  const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
+  Tensor d_x = Tensor::empty(x.shape(), x.dtype(), x.device());
+  Tensor d_gain, d_bias;
+  if (saved.affine()) {
+    // Shared gain and bias sum over members too; members of their own keep their axis.
+    const Shape parts =
+        saved.gain.rank() == 2 ? Shape{members, chunks, cols} : Shape{members * chunks, cols};
+    d_gain = Tensor::empty(parts, x.dtype(), x.device());
+    d_bias = Tensor::empty(parts, x.dtype(), x.device());
+  }
+  dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    with_flags(saved, [&](auto affine, auto relu) {
+      launch_chunks(x.device(), members * chunks, chunk_rows, cols,
+                    LayerNormBackward<T, affine(), relu()>{
+                        saved.shape<T>(), chunk_rows, chunks, x.data<T>(),
+                        Normalised::data<T>(saved.gain), Normalised::data<T>(saved.bias),
+                        saved.center.data<T>(), saved.rstd.data<T>(), d_out.data<T>(),
+                        d_x.data<T>(), Normalised::data<T>(d_gain), Normalised::data<T>(d_bias)});
+    });
+  });
+  backward.add(x_slot, std::move(d_x));
+  if (!saved.affine()) return;
+  backward.rows(gain_slot, Rows{std::move(d_gain)});
+  backward.rows(bias_slot, Rows{std::move(d_bias)});
+}
+
+Normalised prepare(const char* op, const Tensor& x, double eps, bool relu) {
+  check<ShapeError>(x.rank() == 2 || x.rank() == 3, op, "got x {}, wanted [n, d] or [S, n, d]",
+                    x.shape());
+  check<ShapeError>(x.size(-1) > 0, op, "got x {}, wanted at least one column", x.shape());
+  check(eps >= 0, op, "got eps {}, wanted eps >= 0", eps);
+  const Shape rows{x.shape().rows()};
+  return {x,
+          {},
+          {},
+          Tensor::empty(rows, x.dtype(), x.device()),
+          Tensor::empty(rows, x.dtype(), x.device()),
+          eps,
+          relu};
+}
+
+void check_affine(const char* op, const char* name, const Tensor& x, const Tensor& parameter) {
+  check_same_kind(op, "x", x, name, parameter);
+  const std::int64_t cols = x.size(-1);
+  const bool shared = parameter.rank() == 1 && parameter.size(0) == cols;
+  const bool own = x.rank() == 3 && parameter.shape() == Shape{x.size(0), cols};
+  check<ShapeError>(shared || own, op, "{} {} has {} elements, x {} needs {}", name,
+                    parameter.shape(), parameter.elements(), x.shape(), cols);
+}
+
+Var plain(const char* op, const Var& x, double eps, bool relu) {
+  const Normalised saved = prepare(op, x.value(), eps, relu);
+  return record(op, forward(saved), {&x},
+                [saved, slot = x.slot()](const Tensor& d_out, Backward& backward) {
+                  pull(saved, slot, kNoSlot, kNoSlot, d_out, backward);
+                });
+}
+
+Var affine(const char* op, const Var& x, const Var& gain, const Var& bias, double eps, bool relu) {
+  Normalised saved = prepare(op, x.value(), eps, relu);
+  check_affine(op, "gain", saved.x, gain.value());
+  check_affine(op, "bias", saved.x, bias.value());
+  check<ShapeError>(gain.shape() == bias.shape(), op, "got gain {} and bias {}, wanted one shape",
+                    gain.shape(), bias.shape());
+  saved.gain = gain.value();
+  saved.bias = bias.value();
+  return record(op, forward(saved), {&x, &gain, &bias},
+                [saved, x = x.slot(), gain = gain.slot(), bias = bias.slot()](const Tensor& d_out,
+                                                                              Backward& backward) {
+                  pull(saved, x, gain, bias, d_out, backward);
+                });
+}
+
+}  // namespace
+
+Var layer_norm(const Var& x, const Var& gain, const Var& bias, double eps) {
+  return affine("layer_norm", x, gain, bias, eps, false);
+}
+Var layer_norm(const Var& x, double eps) { return plain("layer_norm", x, eps, false); }
+
+Var layer_norm_relu(const Var& x, const Var& gain, const Var& bias, double eps) {
+  return affine("layer_norm_relu", x, gain, bias, eps, true);
+}
+Var layer_norm_relu(const Var& x, double eps) { return plain("layer_norm_relu", x, eps, true); }
+
+}  // namespace keel

@@ -1,0 +1,21 @@
+// layer_norm, and layer_norm_relu: the two in one pass over memory. The arithmetic is in
+// layer_norm_program.h.
+#pragma once
+
+#include "../core/tape.h"
+
+namespace keel {
+
+/// Each row of x [n, d] (or [S, n, d]) standardised over its d columns, population variance, then
+/// gain * xhat + bias; gain and bias [d] (for all members) or [S, d]. eps >= 0 is added to the
+/// variance. A constant row has xhat = 0 (also for eps = 0, where its derivative is defined as 0);
+/// entries up to 1e30 are safe; a NaN or infinity makes its row NaN.
+/// Ba, Kiros and Hinton, Layer Normalization (2016).
+Var layer_norm(const Var& x, const Var& gain, const Var& bias, double eps = 1e-5);
+Var layer_norm(const Var& x, double eps = 1e-5);  ///< without gain and bias
+
+/// relu(layer_norm(...)), to the same bits.
+Var layer_norm_relu(const Var& x, const Var& gain, const Var& bias, double eps = 1e-5);
+Var layer_norm_relu(const Var& x, double eps = 1e-5);
+
+}  // namespace keel

@@ -1,0 +1,178 @@
+// LayerNorm, forward and backward, as Programs: the same text runs on every device.
+//
+//   xhat = (x - mean) / sqrt(var + eps),  out = gain * xhat + bias,  then relu where fused
+//   Ba, Kiros and Hinton, Layer Normalization (2016), eq. 3 and 4.
+//
+// The mean is kept relative to the row's first element: (x - first) - center. Neither a mean of 1e3
+// costs digits that way, nor does a constant row leave a rounding error for eps = 0 to blow up.
+#pragma once
+
+#include "group.h"
+
+namespace keel {
+
+/// Row r of [members * member_rows, cols] belongs to member r / member_rows, whose gain and bias
+/// start at gain_stride * member (0: all members share them).
+template <class T>
+struct LayerNormShape {
+  int64_t cols, member_rows, gain_stride;
+  T eps;
+};
+
+/// Standardises a row and applies gain and bias. Rows of up to 1e30 do not overflow: where the
+/// plain variance leaves the number range, it is computed again from the row divided by its largest
+/// entry.
+template <class T, bool kAffine, bool kRelu>
+struct LayerNormForward {
+  using Scalar = T;
+  LayerNormShape<T> shape;
+  const T *x, *gain, *bias;
+  T *out, *center, *rstd;  // center and rstd [rows]: what the pullback needs
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t row) const {
+    const int64_t cols = shape.cols;
+    const T* source = x + row * cols;
+    const auto xr = g.load(cols, source);
+    const T first = source[0];
+    const T n = static_cast<T>(cols);
+
+    T mean = g.sum(cols, [&](auto i) { return xr[i] - first; }) / n;
+    const T variance = g.sum(cols, [&](auto i) {
+      const T centred = (xr[i] - first) - mean;
+      return centred * centred;
+    }) / n;
+    T scale = inverse_deviation(variance + shape.eps);
+    if (out_of_range(variance)) rescaled(g, xr, first, mean, scale);
+
+    g.once([&] {
+      center[row] = mean;
+      rstd[row] = scale;
+    });
+    T* target = out + row * cols;
+    if constexpr (kAffine) {
+      const int64_t offset = row / shape.member_rows * shape.gain_stride;
+      const auto gain_row = g.load(cols, gain + offset);
+      const auto bias_row = g.load(cols, bias + offset);
+      g.store(cols, target, [&](auto i) {
+        return activated(multiply_add(((xr[i] - first) - mean) * scale, gain_row[i], bias_row[i]));
+      });
+    } else {
+      g.store(cols, target, [&](auto i) { return activated(((xr[i] - first) - mean) * scale); });
+    }
+  }
+
+ private:
+  KEEL_HD static T activated(T z) {
+    if constexpr (kRelu) return z < 0 ? T(0) : z;  // a NaN stays one
+    return z;
+  }
+
+  // A constant row has variance 0: with eps = 0 its xhat is defined as 0, not 0/0.
+  KEEL_HD static T inverse_deviation(T variance) {
+    return variance == 0 ? T(0) : T(1) / std::sqrt(variance);
+  }
+
+  KEEL_HD bool out_of_range(T variance) const {
+    constexpr T kTiny = sizeof(T) == 4 ? T(1e-30) : T(1e-280);  // squares start to lose digits
+    return !(variance <= std::numeric_limits<T>::max()) || (shape.eps == 0 && variance < kTiny);
+  }
+
+  // The same statistics of row / largest: every product lies within [-4, 4].
+  template <class Group, class Row>
+  KEEL_HD void rescaled(Group g, const Row& xr, T first, T& mean, T& scale) const {
+    const int64_t cols = shape.cols;
+    const T largest = g.max(cols, [&](auto i) { return xr[i] < 0 ? -xr[i] : xr[i]; });
+    if (!(largest >= std::numeric_limits<T>::min())) {  // zeros and denormals: a constant row
+      mean = 0;
+      scale = inverse_deviation(shape.eps);
+      return;
+    }
+    const T shrink = T(1) / largest, n = static_cast<T>(cols);
+    const T small_first = first * shrink;
+    const T small_mean = g.sum(cols, [&](auto i) { return xr[i] * shrink - small_first; }) / n;
+    const T small_variance = g.sum(cols, [&](auto i) {
+      const T centred = (xr[i] * shrink - small_first) - small_mean;
+      return centred * centred;
+    }) / n;
+    mean = small_mean * largest;
+    scale = inverse_deviation(small_variance + shape.eps * shrink * shrink) * shrink;
+  }
+};
+
+/// Derivatives of a chunk of rows. With z = gain * xhat + bias and d_z = d_out (z > 0 where fused):
+///   d_xhat = d_z gain,  d_x = rstd (d_xhat - mean(d_xhat) - xhat mean(d_xhat xhat)),
+///   d_gain = sum over rows of d_z xhat,  d_bias = sum over rows of d_z.
+/// x and d_out are read once, d_x is written once; a chunk writes its own sums to part_gain[chunk]
+/// and part_bias[chunk], which sum_rows then adds in a fixed order. Chunks of one row leave the
+/// derivative of each sample.
+template <class T, bool kAffine, bool kRelu>
+struct LayerNormBackward {
+  using Scalar = T;
+  LayerNormShape<T> shape;
+  int64_t chunk_rows, member_chunks;  // rows a chunk, chunks a member
+  const T *x, *gain, *bias, *center, *rstd, *d_out;
+  T *d_x, *part_gain, *part_bias;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t chunk) const {
+    const int64_t cols = shape.cols;
+    const int64_t member = chunk / member_chunks;
+    const int64_t begin = member * shape.member_rows + chunk % member_chunks * chunk_rows;
+    const int64_t member_end = (member + 1) * shape.member_rows;
+    const int64_t end = begin + chunk_rows < member_end ? begin + chunk_rows : member_end;
+    if constexpr (kAffine) {
+      const auto gain_row = g.load(cols, gain + member * shape.gain_stride);
+      const auto bias_row = g.load(cols, bias + member * shape.gain_stride);
+      auto d_gain = g.zeros(cols, part_gain + chunk * cols);
+      auto d_bias = g.zeros(cols, part_bias + chunk * cols);
+      for (int64_t row = begin; row < end; ++row)
+        backward_row(
+            g, row,
+            [&](auto i, T xhat, T d) {
+              return kRelu && multiply_add(xhat, gain_row[i], bias_row[i]) <= 0 ? T(0) : d;
+            },
+            [&](auto i, T d_z) { return d_z * gain_row[i]; },
+            [&](auto i, T xhat, T d_z) {
+              d_gain[i] += d_z * xhat;
+              d_bias[i] += d_z;
+            });
+      g.flush(cols, d_gain, part_gain + chunk * cols);
+      g.flush(cols, d_bias, part_bias + chunk * cols);
+    } else {
+      for (int64_t row = begin; row < end; ++row)
+        backward_row(
+            g, row, [](auto, T xhat, T d) { return kRelu && xhat <= 0 ? T(0) : d; },
+            [](auto, T d_z) { return d_z; }, [](auto, T, T) {});
+    }
+  }
+
+ private:
+  // masked(i, xhat, d) is d_z; scaled(i, d_z) is d_xhat; keep(i, xhat, d_z) adds to d_gain, d_bias.
+  template <class Group, class Masked, class Scaled, class Keep>
+  KEEL_HD void backward_row(Group g, int64_t row, Masked masked, Scaled scaled, Keep keep) const {
+    const int64_t cols = shape.cols;
+    const T* source = x + row * cols;
+    const auto xr = g.load(cols, source);
+    const auto dr = g.load(cols, d_out + row * cols);
+    const T first = source[0], mean = center[row], scale = rstd[row];
+    const auto xhat_at = [&](auto i) { return ((xr[i] - first) - mean) * scale; };
+
+    const auto sums = g.sum(cols, [&](auto i) {
+      const T xhat = xhat_at(i);
+      const T d_xhat = scaled(i, masked(i, xhat, dr[i]));
+      return Sums<T, 2>{{d_xhat, d_xhat * xhat}};
+    });
+    const T mean_d = sums[0] / static_cast<T>(cols);
+    const T mean_dx = sums[1] / static_cast<T>(cols);
+
+    g.store(cols, d_x + row * cols, [&](auto i) {
+      const T xhat = xhat_at(i);
+      const T d_z = masked(i, xhat, dr[i]);
+      keep(i, xhat, d_z);
+      return scale * (scaled(i, d_z) - mean_d - xhat * mean_dx);
+    });
+  }
+};
+
+}  // namespace keel

@@ -1,0 +1,18 @@
+// Sums: over all elements of a member, and down the rows of a matrix. Always in the same order.
+#pragma once
+
+#include "../core/tape.h"
+
+namespace keel {
+
+/// Sum of all elements: [n, d] -> []; with an ensemble axis, per member: [S, n, d] -> [S].
+Var sum(const Var& x);
+
+/// Their mean. Throws ShapeError where there are none.
+Var mean(const Var& x);
+
+/// into = scale * (sum of x over its rows) + (accumulate ? into : 0). x [n, p] -> [p], or
+/// [S, n, p] -> [S, p]. In stages of 64 rows, without atomics: the same input gives the same bits.
+void sum_rows(const Tensor& x, double scale, bool accumulate, const Tensor& into);
+
+}  // namespace keel

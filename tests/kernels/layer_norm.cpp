@@ -1,0 +1,150 @@
+// LayerNorm on inputs that hurt: large means, 1e30, constant rows, width 1, NaN.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "../op_cases.h"
+
+using namespace keel;
+using namespace keel::test;
+
+namespace {
+
+template <class T>
+Tensor row(const std::vector<T>& values) {
+  return Tensor::from(values, {1, static_cast<std::int64_t>(values.size())});
+}
+
+std::vector<double> normalised(const Tensor& x, double eps) {
+  return layer_norm(x, eps).value().to_vector<double>();
+}
+
+// d_x for d_out = 1, 2, 3, ...
+std::vector<double> pulled_back(const Tensor& x, double eps) {
+  Tape tape;
+  const Var leaf = tape.leaf(x);
+  const Var out = layer_norm(leaf, eps);
+  std::vector<double> d(static_cast<std::size_t>(x.elements()));
+  for (std::size_t i = 0; i < d.size(); ++i) d[i] = static_cast<double>(i + 1);
+  GradientSink gradients;
+  tape.backward(out, Tensor::from(d, x.shape()).to(x.dtype()), gradients);
+  return gradients[leaf].to_vector<double>();
+}
+
+void check_near(const std::vector<double>& got, const std::vector<double>& wanted,
+                double tolerance) {
+  REQUIRE(got.size() == wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(tolerance));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a mean of 1000 with unit variance costs no digits") {
+  const Tensor offset = Tensor::full({64, 768}, 1e3);
+  const Tensor x = add(offset, normal({64, 768}, {1, 1})).value();
+  const oracle::Array expected = oracle::layer_norm(oracle::Array(x), nullptr, nullptr, 1e-5);
+  const std::vector<double> got = normalised(x, 1e-5);
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    worst = std::max(worst, std::abs(got[i] - expected.v[i]));
+  CHECK(worst < 5e-6);  // mean of squares minus square of mean errs by 0.1 here
+}
+
+TEST_CASE("entries of 1e30 neither overflow nor become NaN") {
+  for (double eps : {0.0, 1e-5}) {
+    check_near(normalised(row<float>({1e30f, -1e30f, 1e30f, -1e30f}), eps), {1, -1, 1, -1}, 1e-6);
+    check_near(normalised(row<float>({1e30f, 0, 0, 0}), eps),
+               {std::sqrt(3.0), -1 / std::sqrt(3.0), -1 / std::sqrt(3.0), -1 / std::sqrt(3.0)},
+               1e-6);
+    for (double d : pulled_back(row<float>({1e30f, -1e30f, 5e29f, 0}), eps))
+      CHECK(std::isfinite(d));
+  }
+  check_near(normalised(row<double>({1e300, -1e300}), 1e-5), {1, -1}, 1e-14);
+}
+
+TEST_CASE("tiny entries keep their shape with eps 0 and vanish beside a positive eps") {
+  check_near(normalised(row<float>({1e-30f, -1e-30f}), 0), {1, -1}, 1e-6);
+  check_near(normalised(row<float>({1e-30f, -1e-30f}), 1e-5),
+             {1e-30 / std::sqrt(1e-5), -1e-30 / std::sqrt(1e-5)}, 1e-3);
+}
+
+TEST_CASE("a constant row standardises to zero, also for eps 0, and passes no derivative there") {
+  // 0.1 is not exact in binary: a mean that is off by one rounding would give +-1 for eps 0.
+  for (float value : {0.f, 0.1f, -7.3f, 1e30f, 1e-30f}) {
+    CAPTURE(value);
+    const Tensor x = row(std::vector<float>(101, value));
+    for (double out : normalised(x, 0)) CHECK(out == 0);
+    for (double out : normalised(x, 1e-5)) CHECK(out == 0);
+    for (double d : pulled_back(x, 0)) CHECK(d == 0);
+  }
+}
+
+TEST_CASE("width 1: out is the bias, d_x is zero") {
+  const Tensor x = Tensor::from(std::vector<float>{3, -4, 1e30f}, {3, 1});
+  const Tensor gain = Tensor::full({1}, 2), bias = Tensor::full({1}, 0.5);
+  for (double eps : {0.0, 1e-5}) {
+    Tape tape;
+    const Var leaf = tape.leaf(x);
+    const Var out = layer_norm(leaf, gain, bias, eps);
+    for (double o : out.value().to_vector<double>()) CHECK(o == 0.5);
+    GradientSink gradients;
+    tape.backward(out, Tensor::full({3, 1}, 1), gradients);
+    for (double d : gradients[leaf].to_vector<double>()) CHECK(d == 0);
+  }
+}
+
+TEST_CASE("a NaN or an infinity makes its own row NaN and no other") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor x =
+      Tensor::from(std::vector<float>{1, 2, 3, nan, 5, 6, -infinity, 8, 9, 10, 11, 12}, {4, 3});
+  for (bool fused : {false, true}) {
+    const Var out = fused ? layer_norm_relu(x) : layer_norm(x);
+    const std::vector<double> got = out.value().to_vector<double>();
+    for (std::size_t i = 0; i < got.size(); ++i)
+      CHECK(std::isnan(got[i]) == (i / 3 == 1 || i / 3 == 2));
+  }
+}
+
+TEST_CASE("the fused op equals layer_norm followed by relu, forward and backward, bit for bit") {
+  for (Size size : {Size{1, 1}, Size{100, 128}, Size{7, 33}, Size{40, 777}}) {
+    CAPTURE(size.d);
+    const Tensor x = normal({size.n, size.d}, {1, 1}), gain = normal({size.d}, {1, 2});
+    const Tensor bias = normal({size.d}, {1, 3}), d_out = normal({size.n, size.d}, {1, 4});
+    std::vector<std::vector<float>> results[2];
+    for (bool fused : {false, true}) {
+      Tape tape;
+      const Var vx = tape.leaf(x), vg = tape.leaf(gain), vb = tape.leaf(bias);
+      const Var out = fused ? layer_norm_relu(vx, vg, vb) : relu(layer_norm(vx, vg, vb));
+      GradientSink gradients;
+      tape.backward(out, d_out, gradients);
+      results[fused].push_back(out.value().to_vector<float>());
+      for (const Var& leaf : {vx, vg, vb})
+        results[fused].push_back(gradients[leaf].to_vector<float>());
+    }
+    CHECK(results[0] == results[1]);
+  }
+}
+
+TEST_CASE("a member of an ensemble gets the bits of the same rows alone") {
+  const Tensor x = normal({3, 50, 65}, {1, 1}), gain = normal({3, 65}, {1, 2});
+  const Tensor bias = normal({3, 65}, {1, 3}), d_out = normal({3, 50, 65}, {1, 4});
+  const auto run = [&](const Tensor& x, const Tensor& gain, const Tensor& bias, const Tensor& d) {
+    Tape tape;
+    const Var vx = tape.leaf(x), vg = tape.leaf(gain), vb = tape.leaf(bias);
+    GradientSink gradients;
+    const Var out = layer_norm_relu(vx, vg, vb);
+    tape.backward(out, d, gradients);
+    return std::vector<Tensor>{out.value(), gradients[vx], gradients[vg], gradients[vb]};
+  };
+  const std::vector<Tensor> all = run(x, gain, bias, d_out);
+  for (std::int64_t s = 0; s < 3; ++s) {
+    const std::vector<Tensor> alone = run(x[s], gain[s], bias[s], d_out[s]);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      CHECK(all[i][s].to_vector<float>() == alone[i].to_vector<float>());
+  }
+}

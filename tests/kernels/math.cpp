@@ -1,0 +1,65 @@
+// keel's own float32 exp and normal distribution function against the standard library's double.
+#include "../../kernels/math.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "../../keel.h"
+
+using namespace keel;
+
+TEST_CASE("exponential: 3e-7 relative over its range, 0 and infinity beyond") {
+  double worst = 0;
+  for (double x = -87; x < 88.3; x += 0.0137) {
+    const float at = static_cast<float>(x);
+    worst = std::max(worst, std::abs(exponential(at) / std::exp(static_cast<double>(at)) - 1));
+  }
+  CHECK(worst < 3e-7);
+  CHECK(exponential(0.0f) == 1.0f);
+  CHECK(exponential(-1e30f) == 0.0f);
+  CHECK(std::isinf(exponential(1e30f)));
+  CHECK(std::isnan(exponential(std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST_CASE("normal_cdf: 2e-7 absolute everywhere, small relative error in the left tail") {
+  double worst = 0, worst_tail = 0;
+  for (double x = -13; x < 13; x += 0.0019) {
+    const float at = static_cast<float>(x);
+    const double exact = 0.5 * std::erfc(-static_cast<double>(at) / std::sqrt(2.0));
+    worst = std::max(worst, std::abs(normal_cdf(at) - exact));
+    if (x < 0)
+      worst_tail = std::max(worst_tail, std::abs(normal_cdf(at) / exact - 1) / (1 + x * x));
+  }
+  CHECK(worst < 2e-7);
+  CHECK(worst_tail < 4e-7);
+  CHECK(normal_cdf(1e30f) == 1.0f);
+  CHECK(normal_cdf(-1e30f) == 0.0f);
+}
+
+TEST_CASE("activations at the ends of the number range") {
+  const Tensor x = Tensor::from(std::vector<float>{-1e30f, -100, 0, 100, 1e30f}, {5});
+  for (const auto& values : {relu(x).value().to_vector<float>(), gelu(x).value().to_vector<float>(),
+                             silu(x).value().to_vector<float>()}) {
+    CHECK(values[0] == 0);
+    CHECK(values[1] == doctest::Approx(0));
+    CHECK(values[2] == 0);
+    CHECK(values[3] == doctest::Approx(100));
+    CHECK(values[4] == doctest::Approx(1e30f));
+  }
+}
+
+TEST_CASE("derivatives of activations are finite at the ends of the number range") {
+  for (Var (*op)(const Var&) : {&relu, &gelu, &silu}) {
+    Tape tape;
+    const Var x = tape.leaf(Tensor::from(std::vector<float>{-1e30f, -100, 100, 1e30f}, {4}));
+    GradientSink gradients;
+    tape.backward(sum(op(x)), gradients);
+    const std::vector<double> d = gradients[x].to_vector<double>();
+    CHECK(d[0] == doctest::Approx(0));
+    CHECK(d[1] == doctest::Approx(0));
+    CHECK(d[2] == doctest::Approx(1));
+    CHECK(d[3] == doctest::Approx(1));
+  }
+}

@@ -1,0 +1,331 @@
+// The table of op cases. A row says how to call an op, what its oracle is, and how it complains;
+// tests/kernels/ops.cpp drives every row through every check. Adding an op is adding a row.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../core/random.h"
+#include "../keel.h"
+#include "oracle.h"
+
+namespace keel::test {
+
+struct OpCase {
+  std::string name;
+  /// Shapes of the op's inputs for n rows and d columns.
+  std::function<std::vector<Shape>(std::int64_t n, std::int64_t d)> inputs;
+  std::function<Var(std::span<const Var>)> op;
+  std::function<oracle::Array(const oracle::Arrays&)> expected;
+  double tolerance;           ///< float32, relative to the largest output (and absolute below 1)
+  bool programs_only = true;  ///< no matrix product in it: the same bits under every CPU group
+  bool empty_allowed = true;  ///< takes 0 rows
+  std::function<void()> bad_call = {};
+  std::string complaint = {};  ///< what() of the Error that bad_call throws
+};
+
+/// Sizes every case is tried at: width 1, odd, one register tile, beyond a block's registers,
+/// no rows, more rows than a CUDA grid's y axis holds.
+struct Size {
+  std::int64_t n, d;
+};
+inline const std::vector<Size>& sizes() {
+  static const std::vector<Size> all = {{1, 1},   {3, 1},   {5, 33},   {0, 7},    {67, 128},
+                                        {4, 130}, {3, 768}, {2, 1025}, {2, 5001}, {70000, 3}};
+  return all;
+}
+/// The sizes small enough for finite differences, and for 32 threads at barriers.
+inline bool small(const Size& size) { return size.n * size.d <= 200; }
+inline bool many_rows(const Size& size) { return size.n > 1000; }
+
+inline Tensor zeros(Shape shape) { return Tensor::zeros(shape); }
+
+/// Inputs of a case: normal draws, parameters (all but the first input) shifted by 1/2.
+inline std::vector<Tensor> draw_inputs(const OpCase& c, const Size& size, DType dtype,
+                                       Device device = {}) {
+  std::vector<Tensor> tensors;
+  for (const Shape& shape : c.inputs(size.n, size.d)) {
+    const RandomKey key{.seed = 11, .stream = tensors.size() + 1};
+    Tensor t = normal(shape, key, 1, dtype);
+    if (!tensors.empty()) accumulate(t, Tensor::full(shape, 0.5, dtype));
+    tensors.push_back(t.to(device));
+  }
+  return tensors;
+}
+
+inline const std::vector<OpCase>& op_cases() {
+  using S = std::vector<Shape>;
+  using V = std::span<const Var>;
+  using A = oracle::Arrays;
+  using I = std::int64_t;
+  const auto one = [](I n, I d) { return S{{n, d}}; };
+  const auto two = [](I n, I d) { return S{{n, d}, {n, d}}; };
+  const auto members = [](I n, I d) { return S{{3, n, d}}; };
+  const auto norm = [](I n, I d) { return S{{n, d}, {d}, {d}}; };
+  const auto norm_members = [](I n, I d) { return S{{3, n, d}, {3, d}, {3, d}}; };
+  static const std::vector<OpCase> table = {
+      {.name = "relu",
+       .inputs = one,
+       .op = [](V v) { return relu(v[0]); },
+       .expected = [](const A& a) { return oracle::relu(a[0]); },
+       .tolerance = 0,
+       .bad_call = [] { relu(Tensor()); },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "gelu",
+       .inputs = one,
+       .op = [](V v) { return gelu(v[0]); },
+       .expected = [](const A& a) { return oracle::gelu(a[0]); },
+       .tolerance = 5e-7,
+       .bad_call = [] { gelu(Tensor()); },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "silu",
+       .inputs = one,
+       .op = [](V v) { return silu(v[0]); },
+       .expected = [](const A& a) { return oracle::silu(a[0]); },
+       .tolerance = 5e-7,
+       .bad_call = [] { silu(Tensor()); },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "add",
+       .inputs = two,
+       .op = [](V v) { return add(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::add(a[0], a[1]); },
+       .tolerance = 1e-7,
+       .bad_call =
+           [] {
+             add(zeros({2, 3}), zeros({3, 2}));
+           },
+       .complaint = "add: got a [2, 3] and b [3, 2], wanted equal shapes"},
+      {.name = "mul",
+       .inputs = two,
+       .op = [](V v) { return mul(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::mul(a[0], a[1]); },
+       .tolerance = 1e-7,
+       .bad_call = [] { mul(zeros({2}), Tensor::zeros({2}, DType::f64)); },
+       .complaint = "mul: a is float32, b is float64: wanted one dtype"},
+      {.name = "scale",
+       .inputs = one,
+       .op = [](V v) { return scale(v[0], -2.5); },
+       .expected = [](const A& a) { return oracle::map(a[0], [](double x) { return -2.5 * x; }); },
+       .tolerance = 1e-7,
+       .bad_call = [] { scale(Tensor(), 1); },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "sum",
+       .inputs = one,
+       .op = [](V v) { return sum(v[0]); },
+       .expected = [](const A& a) { return oracle::sum(a[0]); },
+       .tolerance = 3e-4,
+       .bad_call = [] { sum(Tensor()); },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "sum, members",
+       .inputs = members,
+       .op = [](V v) { return sum(v[0]); },
+       .expected = [](const A& a) { return oracle::sum(a[0]); },
+       .tolerance = 3e-4,
+       .bad_call = [] { sum(Tensor()); },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "mean, members",
+       .inputs = members,
+       .op = [](V v) { return mean(v[0]); },
+       .expected = [](const A& a) { return oracle::mean(a[0]); },
+       .tolerance = 1e-6,
+       .empty_allowed = false,
+       .bad_call =
+           [] {
+             mean(zeros({0, 7}));
+           },
+       .complaint = "mean: got x [0, 7], wanted at least one element a member"},
+      {.name = "mse",
+       .inputs = one,
+       .op =
+           [](V v) {
+             return mse(v[0], Tensor::full(v[0].shape(), 0.25, v[0].value().dtype(),
+                                           v[0].value().device()));
+           },
+       .expected =
+           [](const A& a) {
+             return oracle::mse(a[0], oracle::map(a[0], [](double) { return 0.25; }));
+           },
+       .tolerance = 1e-6,
+       .empty_allowed = false,
+       .bad_call =
+           [] {
+             mse(zeros({4, 2}), zeros({4, 1}));
+           },
+       .complaint = "mse: got prediction [4, 2] and target [4, 1]: they do not fit"},
+      {.name = "mse, members with one target",
+       .inputs = members,
+       .op =
+           [](V v) {
+             const Shape s = v[0].shape();
+             return mse(v[0], normal({s[1], s[2]}, {5, 5}, 1, DType::f64)
+                                  .to(v[0].value().dtype())
+                                  .to(v[0].value().device()));
+           },
+       .expected =
+           [](const A& a) {
+             const Shape s = a[0].shape;
+             return oracle::mse(a[0], oracle::Array(normal({s[1], s[2]}, {5, 5}, 1, DType::f64)));
+           },
+       .tolerance = 1e-6,
+       .empty_allowed = false,
+       .bad_call =
+           [] {
+             mse(zeros({0, 1}), zeros({0, 1}));
+           },
+       .complaint = "mse: got prediction [0, 1], wanted at least one element a member"},
+      {.name = "dense",
+       .inputs =
+           [](I n, I d) {
+             return S{{n, d}, {5, d}, {5}};
+           },
+       .op = [](V v) { return dense(v[0], v[1], v[2]); },
+       .expected = [](const A& a) { return oracle::dense(a[0], a[1], a[2]); },
+       .tolerance = 1e-5,
+       .programs_only = false,
+       .bad_call =
+           [] {
+             dense(zeros({4, 3}), zeros({8, 2}), zeros({8}));
+           },
+       .complaint = "dense: x [4, 3] has 3 columns, weight [8, 2] needs 2"},
+      {.name = "dense, NTK scale, width 1",
+       .inputs =
+           [](I n, I d) {
+             return S{{n, d}, {1, d}, {1}};
+           },
+       .op =
+           [](V v) {
+             return dense(v[0], v[1], v[2], {0.3, 0.1});
+           },
+       .expected = [](const A& a) { return oracle::dense(a[0], a[1], a[2], 0.3, 0.1); },
+       .tolerance = 1e-5,
+       .programs_only = false,
+       .bad_call =
+           [] {
+             dense(zeros({4, 3}), zeros({8, 3}), zeros({1}));
+           },
+       .complaint = "dense: got bias [1], weight [8, 3] needs [8]"},
+      {.name = "dense, members",
+       .inputs =
+           [](I n, I d) {
+             return S{{3, n, d}, {3, 4, d}, {3, 4}};
+           },
+       .op = [](V v) { return dense(v[0], v[1], v[2]); },
+       .expected = [](const A& a) { return oracle::dense(a[0], a[1], a[2]); },
+       .tolerance = 1e-5,
+       .programs_only = false,
+       .bad_call =
+           [] {
+             dense(zeros({2, 4, 3}), zeros({5, 8, 3}), zeros({5, 8}));
+           },
+       .complaint = "dense: x [2, 4, 3] has 2 members, weight [5, 8, 3] has 5"},
+      {.name = "dense, members sharing x",
+       .inputs =
+           [](I n, I d) {
+             return S{{n, d}, {3, 4, d}, {3, 4}};
+           },
+       .op = [](V v) { return dense(v[0], v[1], v[2]); },
+       .expected = [](const A& a) { return oracle::dense(a[0], a[1], a[2]); },
+       .tolerance = 1e-5,
+       .programs_only = false,
+       .bad_call =
+           [] {
+             dense(zeros({4, 3}), zeros({8}), zeros({8}));
+           },
+       .complaint = "dense: got x [4, 3] and weight [8], wanted [n, i] and [o, i], or [S, n, i] "
+                    "and [S, o, i]"},
+      {.name = "dense, members sharing weights",
+       .inputs =
+           [](I n, I d) {
+             return S{{3, n, d}, {4, d}, {4}};
+           },
+       .op = [](V v) { return dense(v[0], v[1], v[2]); },
+       .expected = [](const A& a) { return oracle::dense(a[0], a[1], a[2]); },
+       .tolerance = 1e-5,
+       .programs_only = false,
+       .bad_call =
+           [] {
+             dense(Tensor(), zeros({8, 3}), zeros({8}));
+           },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "layer_norm",
+       .inputs = norm,
+       .op = [](V v) { return layer_norm(v[0], v[1], v[2]); },
+       .expected = [](const A& a) { return oracle::layer_norm(a[0], &a[1], &a[2], 1e-5); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             layer_norm(zeros({4096, 768}), zeros({512}), zeros({512}));
+           },
+       .complaint = "layer_norm: gain [512] has 512 elements, x [4096, 768] needs 768"},
+      {.name = "layer_norm, members",
+       .inputs = norm_members,
+       .op = [](V v) { return layer_norm(v[0], v[1], v[2], 1e-3); },
+       .expected = [](const A& a) { return oracle::layer_norm(a[0], &a[1], &a[2], 1e-3); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             layer_norm(zeros({2, 3}), -1);
+           },
+       .complaint = "layer_norm: got eps -1, wanted eps >= 0"},
+      {.name = "layer_norm, members sharing gain and bias",
+       .inputs =
+           [](I n, I d) {
+             return S{{3, n, d}, {d}, {d}};
+           },
+       .op = [](V v) { return layer_norm(v[0], v[1], v[2]); },
+       .expected = [](const A& a) { return oracle::layer_norm(a[0], &a[1], &a[2], 1e-5); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             layer_norm(zeros({2, 0}));
+           },
+       .complaint = "layer_norm: got x [2, 0], wanted at least one column"},
+      {.name = "layer_norm, plain, eps 0",
+       .inputs = one,
+       .op = [](V v) { return layer_norm(v[0], 0); },
+       .expected = [](const A& a) { return oracle::layer_norm(a[0], nullptr, nullptr, 0); },
+       .tolerance = 3e-6,
+       .bad_call = [] { layer_norm(zeros({3})); },
+       .complaint = "layer_norm: got x [3], wanted [n, d] or [S, n, d]"},
+      {.name = "layer_norm_relu",
+       .inputs = norm,
+       .op = [](V v) { return layer_norm_relu(v[0], v[1], v[2]); },
+       .expected =
+           [](const A& a) { return oracle::relu(oracle::layer_norm(a[0], &a[1], &a[2], 1e-5)); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             layer_norm_relu(zeros({2, 3}), zeros({3}), Tensor::zeros({3}, DType::f64));
+           },
+       .complaint = "layer_norm_relu: x is float32, bias is float64: wanted one dtype"},
+      {.name = "layer_norm_relu, members",
+       .inputs = norm_members,
+       .op = [](V v) { return layer_norm_relu(v[0], v[1], v[2]); },
+       .expected =
+           [](const A& a) { return oracle::relu(oracle::layer_norm(a[0], &a[1], &a[2], 1e-5)); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             layer_norm_relu(zeros({2, 4, 3}), zeros({2, 3}), zeros({3}));
+           },
+       .complaint = "layer_norm_relu: got gain [2, 3] and bias [3], wanted one shape"},
+      {.name = "layer_norm_relu, plain",
+       .inputs = one,
+       .op = [](V v) { return layer_norm_relu(v[0]); },
+       .expected =
+           [](const A& a) {
+             return oracle::relu(oracle::layer_norm(a[0], nullptr, nullptr, 1e-5));
+           },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             layer_norm_relu(zeros({2, 3}), zeros({3}), Tensor());
+           },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+  };
+  return table;
+}
+
+}  // namespace keel::test

@@ -1,0 +1,129 @@
+// Oracles: every op once more, in double, by its textbook formula and the plainest loops. Nothing
+// here shares code with kernels/.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "../core/tensor.h"
+
+namespace oracle {
+
+using keel::Shape;
+using std::int64_t;
+
+/// Values of a tensor, in double.
+struct Array {
+  Shape shape;
+  std::vector<double> v;
+
+  explicit Array(Shape s) : shape(s), v(static_cast<std::size_t>(s.elements())) {}
+  explicit Array(const keel::Tensor& t) : shape(t.shape()), v(t.to_vector<double>()) {}
+};
+
+using Arrays = std::vector<Array>;
+
+template <class F>
+Array map(const Array& x, F f) {
+  Array y(x.shape);
+  for (std::size_t i = 0; i < x.v.size(); ++i) y.v[i] = f(x.v[i]);
+  return y;
+}
+
+inline Array relu(const Array& x) {
+  return map(x, [](double a) { return a > 0 ? a : 0; });
+}
+inline Array gelu(const Array& x) {
+  return map(x, [](double a) { return 0.5 * a * (1 + std::erf(a / std::sqrt(2.0))); });
+}
+inline Array silu(const Array& x) {
+  return map(x, [](double a) { return a / (1 + std::exp(-a)); });
+}
+
+/// members, rows and cols of [n, d] or [S, n, d].
+struct Sizes {
+  int64_t members, rows, cols;
+  explicit Sizes(const Shape& s)
+      : members(s.rank() == 3 ? s[0] : 1), rows(s[s.rank() - 2]), cols(s[s.rank() - 1]) {}
+};
+
+/// z = weight_scale x W' + bias_scale b; operands without an ensemble axis serve every member.
+inline Array dense(const Array& x, const Array& w, const Array& b, double weight_scale = 1,
+                   double bias_scale = 1) {
+  const Sizes sx(x.shape), sw(w.shape);
+  const int64_t members = std::max(sx.members, sw.members);
+  const bool ensemble = x.shape.rank() == 3 || w.shape.rank() == 3;
+  Array z(ensemble ? Shape{members, sx.rows, sw.rows} : Shape{sx.rows, sw.rows});
+  for (int64_t s = 0; s < members; ++s) {
+    const int64_t x_at = x.shape.rank() == 3 ? s * sx.rows * sx.cols : 0;
+    const int64_t w_at = w.shape.rank() == 3 ? s * sw.rows * sw.cols : 0;
+    const int64_t b_at = b.shape.rank() == 2 ? s * sw.rows : 0;
+    for (int64_t k = 0; k < sx.rows; ++k)
+      for (int64_t o = 0; o < sw.rows; ++o) {
+        double total = 0;
+        for (int64_t i = 0; i < sx.cols; ++i)
+          total += x.v[x_at + k * sx.cols + i] * w.v[w_at + o * sx.cols + i];
+        z.v[(s * sx.rows + k) * sw.rows + o] = weight_scale * total + bias_scale * b.v[b_at + o];
+      }
+  }
+  return z;
+}
+
+/// (x - mean) / sqrt(var + eps) * gain + bias; a constant row gives the bias.
+inline Array layer_norm(const Array& x, const Array* gain, const Array* bias, double eps) {
+  const Sizes size(x.shape);
+  Array y(x.shape);
+  for (int64_t row = 0; row < size.members * size.rows; ++row) {
+    const double* in = &x.v[row * size.cols];
+    long double mean = 0, variance = 0;
+    for (int64_t i = 0; i < size.cols; ++i) mean += in[i];
+    mean /= size.cols;
+    for (int64_t i = 0; i < size.cols; ++i) variance += (in[i] - mean) * (in[i] - mean);
+    variance /= size.cols;
+    const long double deviation = std::sqrt(variance + eps);
+    for (int64_t i = 0; i < size.cols; ++i) {
+      double out = deviation == 0 ? 0 : static_cast<double>((in[i] - mean) / deviation);
+      if (gain) {
+        const int64_t at = gain->shape.rank() == 2 ? row / size.rows * size.cols + i : i;
+        out = out * gain->v[at] + bias->v[at];
+      }
+      y.v[row * size.cols + i] = out;
+    }
+  }
+  return y;
+}
+
+inline Array add(const Array& a, const Array& b) {
+  Array y(a.shape);
+  for (std::size_t i = 0; i < y.v.size(); ++i) y.v[i] = a.v[i] + b.v[i];
+  return y;
+}
+inline Array mul(const Array& a, const Array& b) {
+  Array y(a.shape);
+  for (std::size_t i = 0; i < y.v.size(); ++i) y.v[i] = a.v[i] * b.v[i];
+  return y;
+}
+
+/// Sum over all but the ensemble axis.
+inline Array sum(const Array& x) {
+  const int64_t members = x.shape.members();
+  Array y(x.shape.rank() >= 3 ? Shape{members} : Shape{});
+  for (std::size_t i = 0; i < x.v.size(); ++i) y.v[i / (x.v.size() / members)] += x.v[i];
+  return y;
+}
+
+inline Array mean(const Array& x) {
+  const double n = static_cast<double>(x.v.size()) / static_cast<double>(x.shape.members());
+  return map(sum(x), [n](double total) { return total / n; });
+}
+
+/// Mean squared error; a target without the ensemble axis serves every member.
+inline Array mse(const Array& prediction, const Array& target) {
+  Array squared(prediction.shape);
+  for (std::size_t i = 0; i < squared.v.size(); ++i)
+    squared.v[i] = std::pow(prediction.v[i] - target.v[i % target.v.size()], 2);
+  return mean(squared);
+}
+
+}  // namespace oracle
