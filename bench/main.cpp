@@ -1,0 +1,56 @@
+// keel_bench: every benchmark, on one device, as a table and as JSON.
+#include <CLI/CLI.hpp>
+#include <fstream>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "../core/version.h"
+#include "bench.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Verify, then time. Every row stands beside rooflines measured in the same run.");
+  std::string device_name = "auto", json_path, only;
+  int threads = 0;
+  app.add_option("--device", device_name, "auto, cpu, cuda or cuda:N");
+  app.add_option("--threads", threads, "CPU threads (default: all)");
+  app.add_option("--json", json_path, "also write the results here");
+  app.add_option("--only", only, "one section: layer_norm, training_step");
+  CLI11_PARSE(app, argc, argv);
+
+  try {
+    using namespace keel;
+#ifdef _OPENMP
+    if (threads > 0) omp_set_num_threads(threads);
+#endif
+    const Device device = Device::parse(device_name);
+    fmt::print("keel {} ({}) on {}: {}\n", version(), git_commit(), device, describe(device).name);
+    for (const auto& [name, value] : backends()) fmt::print("  {}: {}\n", name, value);
+    const bench::Roofline roofline = bench::measure_roofline(device);
+    fmt::print("  roofline of this run: copy {:.1f} GB/s, float32 GEMM {:.1f} GFLOP/s\n\n",
+               roofline.copy / 1e9, roofline.gemm / 1e9);
+
+    bench::Report report(device, roofline);
+    const std::pair<const char*, void (*)(bench::Report&, Device)> sections[] = {
+        {"layer_norm", bench::bench_layer_norm}, {"training_step", bench::bench_training_step}};
+    bool found = false;
+    for (const auto& [name, run] : sections) {
+      if (!only.empty() && only != name) continue;
+      found = true;
+      run(report, device);
+    }
+    check(found, "bench", "got --only {}, wanted layer_norm or training_step", only);
+
+    if (json_path.empty()) return 0;
+    nlohmann::json all = report.json();
+    all["version"] = version();
+    all["commit"] = git_commit();
+    for (const auto& [name, value] : backends()) all["backends"][name] = value;
+    std::ofstream file(json_path);
+    file << all.dump(2) << '\n';
+    check(file.good(), "bench", "cannot write {}", json_path);
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "keel_bench: {}\n", problem.what());
+    return 1;
+  }
+}

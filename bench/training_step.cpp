@@ -1,0 +1,136 @@
+// One epoch (forward, MSE, backward, Adam) of dense(128) layernorm relu dense(128) relu dense(1) on
+// 100 points, as bench/peers/train_step.py does it in PyTorch. Where that script's environment has
+// been made (bench/peers/setup.sh), it runs here too and the ratio is printed.
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "../core/random.h"
+#include "../keel.h"
+#include "bench.h"
+
+namespace keel::bench {
+namespace {
+
+constexpr std::int64_t kPoints = 100, kWidth = 128;
+
+struct Step {
+  explicit Step(Device device) : device(device) {
+    for (const Shape& shape : shapes) count += shape.elements();
+    parameters = Tensor::empty({count}, DType::f32, device);
+    gradients = Tensor::empty({count}, DType::f32, device);
+    std::int64_t at = 0;
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      const std::int64_t n = shapes[k].elements();
+      parameter.push_back(parameters.slice(at, at + n).reshape(shapes[k]));
+      gradient.push_back(gradients.slice(at, at + n).reshape(shapes[k]));
+      const double fan_in = static_cast<double>(shapes[k].cols());
+      copy(parameter[k], shapes[k].rank() == 2 ? normal(shapes[k], {1, k}, std::sqrt(2 / fan_in))
+                                               : Tensor::full(shapes[k], k == 2 ? 1 : 0));
+      at += n;
+    }
+    state.emplace(parameters);
+    std::vector<float> grid(kPoints), sine(kPoints);
+    for (std::int64_t i = 0; i < kPoints; ++i) {
+      grid[i] = -5 + 10 * static_cast<float>(i) / (kPoints - 1);
+      sine[i] = std::sin(grid[i]);
+    }
+    x = Tensor::from(grid, {kPoints, 1}, device);
+    y = Tensor::from(sine, {kPoints, 1}, device);
+  }
+
+  Tensor epoch() {
+    tape.clear();
+    leaves.clear();
+    for (std::size_t k = 0; k < parameter.size(); ++k) {
+      leaves.push_back(tape.leaf(parameter[k]));
+      sink.bind(leaves[k], gradient[k]);
+    }
+    const Var first = layer_norm_relu(dense(x, leaves[0], leaves[1]), leaves[2], leaves[3]);
+    const Var second = relu(dense(first, leaves[4], leaves[5]));
+    const Var loss = mse(dense(second, leaves[6], leaves[7]), y);
+    tape.backward(loss, sink);
+    adam(parameters, gradients, *state);
+    return loss.value();
+  }
+
+  const std::vector<Shape> shapes = {{kWidth, 1},      {kWidth}, {kWidth},    {kWidth},
+                                     {kWidth, kWidth}, {kWidth}, {1, kWidth}, {1}};
+  Device device;
+  std::int64_t count = 0;
+  Tensor parameters, gradients, x, y;
+  std::vector<Tensor> parameter, gradient;
+  std::vector<Var> leaves;
+  std::optional<AdamState> state;
+  Tape tape;
+  GradientSink sink;
+};
+
+// Microseconds an epoch from the last line of the peer's output; 0 where it did not run.
+double peer_microseconds(const std::string& arguments) {
+  namespace fs = std::filesystem;
+  const fs::path here = fs::path(KEEL_SOURCE_DIR) / "bench/peers";
+  const fs::path python = here / ".venv/bin/python";
+  if (!fs::exists(python)) return 0;
+  const std::string command =
+      fmt::format("'{}' '{}' {}", python.string(), (here / "train_step.py").string(), arguments);
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return 0;
+  std::string last, line;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
+    if (c != '\n') {
+      line += static_cast<char>(c);
+    } else {
+      last = std::exchange(line, {});
+    }
+  }
+  if (pclose(pipe) != 0) return 0;
+  const auto result = nlohmann::json::parse(last, nullptr, false);
+  return result.is_object() ? result["epoch_us"]["median"].get<double>() : 0;
+}
+
+}  // namespace
+
+void bench_training_step(Report& report, Device device) {
+#ifdef _OPENMP
+  const int all_threads = omp_get_max_threads();
+#else
+  const int all_threads = 1;
+#endif
+  // The net trains: the loss of a sine falls below 1/100 of its start.
+  Step trial(device);
+  const double start = trial.epoch().item();
+  for (int epoch = 0; epoch < 1500; ++epoch) trial.epoch();
+  const double end = trial.epoch().item();
+  check(end < start / 100, "bench", "loss went from {} to {}, wanted less than 1/100", start, end);
+
+  const double weights = kWidth + kWidth * kWidth + kWidth;
+  const double flop = 2.0 * kPoints * (3 * weights - kWidth);  // no d_x of the first layer
+  for (int threads : {1, all_threads}) {
+#ifdef _OPENMP
+    omp_set_num_threads(threads);
+#endif
+    Step step(device);
+    step.epoch();
+    const std::uint64_t before = memory_stats(device).system_allocations;
+    const Timing time = measure(device, [&] { step.epoch(); });
+    const std::uint64_t allocations = memory_stats(device).system_allocations - before;
+    const std::string on = device.is_cuda() ? "" : fmt::format(", {} threads", threads);
+    std::string note = fmt::format("{} allocations after the first epoch", allocations);
+    const double peer = peer_microseconds(fmt::format("--threads {}", threads) +
+                                          (device.is_cuda() ? " --device cuda" : ""));
+    note += peer > 0 ? fmt::format(", PyTorch {:.0f} us: {:.1f} x", peer, peer * 1e-6 / time.median)
+                     : ", PyTorch not measured (bench/peers/setup.sh)";
+    report.add({"training epoch, 100 points, 2 x 128" + on, time, 0, flop, note});
+    if (device.is_cuda() || all_threads == 1) break;
+  }
+#ifdef _OPENMP
+  omp_set_num_threads(all_threads);
+#endif
+}
+
+}  // namespace keel::bench
