@@ -64,7 +64,7 @@ void check(bool holds, std::string_view tag, fmt::format_string<Parts...> format
     fail<Kind>(tag, format, std::forward<Parts>(parts)...);
 }
 
-/// 3.2 GB rather than 3221225472: for messages and tables.
+/// 3.0 GiB rather than 3221225472: for messages and tables.
 std::string human_bytes(std::size_t bytes);
 
 }  // namespace keel

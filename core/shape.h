@@ -1,6 +1,7 @@
 // Shape: up to four sizes, row-major. Rank 0 is a scalar: one element.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -25,11 +26,14 @@ class Shape {
   void push_back(std::int64_t size) {
     check<ShapeError>(size >= 0, "shape", "got size {}, wanted >= 0", size);
     check<ShapeError>(rank_ < kMaxRank, "shape", "got more than {} sizes", kMaxRank);
-    sizes_[rank_++] = size;
+    Shape longer = *this;
+    longer.sizes_[longer.rank_++] = size;
+    // An empty axis counts as one here: the product of any axes is then safe, strides too.
     std::int64_t total = 1;
-    for (int i = 0; i < rank_; ++i)
-      if (__builtin_mul_overflow(total, sizes_[i], &total))
-        fail<ShapeError>("shape", "{} has more elements than 64 bits can count", str());
+    for (int i = 0; i < longer.rank_; ++i)
+      if (__builtin_mul_overflow(total, std::max<std::int64_t>(longer.sizes_[i], 1), &total))
+        fail<ShapeError>("shape", "{} has more elements than 64 bits can count", longer.str());
+    *this = longer;
   }
 
   int rank() const { return rank_; }
@@ -37,7 +41,8 @@ class Shape {
   /// Size of axis i; negative i counts from the end.
   std::int64_t operator[](int i) const {
     const int axis = i < 0 ? i + rank_ : i;
-    check<ShapeError>(axis >= 0 && axis < rank_, "shape", "{} has no axis {}", str(), i);
+    // Not by check(): its arguments, str() too, would be made at every call.
+    if (axis < 0 || axis >= rank_) fail<ShapeError>("shape", "{} has no axis {}", str(), i);
     return sizes_[axis];
   }
 

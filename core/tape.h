@@ -111,6 +111,11 @@ class Tape {
 
   std::size_t nodes() const { return pullbacks_.size(); }
 
+  /// Whether `slot` holds a leaf, rather than the result of an op or nothing.
+  bool is_leaf(Slot slot) const {
+    return slot >= 0 && static_cast<std::size_t>(slot) < nodes() && !pullbacks_[slot];
+  }
+
   /// Propagates d_output (shape, dtype and device of output) from `output` to the leaves, whose
   /// derivatives go to `sink`. Cotangents are freed as they are consumed. May be called again.
   void backward(const Var& output, const Tensor& d_output, Sink& sink);

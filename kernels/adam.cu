@@ -35,7 +35,13 @@ struct AdamUpdate {
     const auto d = g.load(count, gradient + begin);
     auto m = g.load(count, first + begin);
     auto v = g.load(count, second + begin);
-    const auto moved = [&](auto i) { return beta1 * m[i] + one_minus_beta1 * d[i]; };
+    // The moment of a parameter that no longer gets a derivative decays into denormals, on which a
+    // CPU takes a hundred times as long; below the smallest normal number it is 0.
+    constexpr T kSmallest = std::numeric_limits<T>::min();
+    const auto moved = [&](auto i) {
+      const T moment = beta1 * m[i] + one_minus_beta1 * d[i];
+      return moment < kSmallest && moment > -kSmallest ? T(0) : moment;
+    };
     const auto spread = [&](auto i) { return beta2 * v[i] + one_minus_beta2 * d[i] * d[i]; };
     const auto p = g.load(count, parameter + begin);
     g.store(count, parameter + begin, [&](auto i) {

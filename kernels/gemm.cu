@@ -67,8 +67,30 @@ void block_product(const Product& whole, int64_t m, int64_t n, int64_t k, double
                 b, whole.row_b(), beta, c, whole.n);
 }
 
+/// The product of member s, if it is small.
+template <class T>
+SmallGemm<T> small_product(const Product& p, int64_t s, const T* a, const T* b, T* c) {
+  return {p.transpose_a,
+          p.transpose_b,
+          p.m,
+          p.n,
+          p.k,
+          static_cast<T>(p.alpha),
+          static_cast<T>(p.beta),
+          a + s * p.stride_a,
+          b + s * p.stride_b,
+          c + s * p.stride_c};
+}
+
 template <class T>
 void cpu_product(const Product& p, const T* a, const T* b, T* c) {
+  if (small_product(p, 0, a, b, c).suits()) {
+    // A thread a member; inside the region, products stay on their thread.
+    const bool threads = p.members > 1 && int64_t{p.m} * p.n * p.k * p.members > kWorthThreads;
+#pragma omp parallel for schedule(static) if (threads)
+    for (int64_t s = 0; s < p.members; ++s) small_product(p, s, a, b, c).run();
+    return;
+  }
   // A small result of a long sum, as of a weight's derivative, is cut along the sum.
   const bool deep = int64_t{p.m} * p.n <= kBlockRows * kBlockRows && p.k >= 2 * kBlockDepth;
   const int64_t rows = deep ? p.m : kBlockRows, cols = deep ? p.n : kBlockCols;

@@ -10,11 +10,13 @@ namespace keel {
 
 /// kMembers threads; each keeps kSlots elements of a loaded row in registers, so rows of up to
 /// kMembers * kSlots elements are read from memory once. kSlots = 0: rows of any length, re-read.
-/// Members own runs of 16 bytes, so that loads and stores are 16 bytes wide where addresses allow.
-template <int kMembers_, int kSlots_>
+/// Members own runs of 16 bytes of Scalar, the type the Program computes in, so that loads and
+/// stores are 16 bytes wide where addresses allow.
+template <int kMembers_, int kSlots_, class Scalar>
 class CudaGroup {
  public:
   static constexpr int kMembers = kMembers_, kSlots = kSlots_;
+  static constexpr int kWide = 16 / static_cast<int>(sizeof(Scalar));
   static constexpr int kWarps = kMembers / 32;
   static constexpr bool kStreaming = kSlots == 0;
 
@@ -40,10 +42,9 @@ class CudaGroup {
     if constexpr (kStreaming) {
       return source;
     } else {
-      constexpr int kWide = 16 / sizeof(T);
       Registers<T> row;
       const bool wide = aligned(source);
-      runs<kWide>(static_cast<int>(n), [&](int first, int slot, int count) {
+      runs(static_cast<int>(n), [&](int first, int slot, int count) {
         if (wide && count == kWide) {
           const Run<T> run = *reinterpret_cast<const Run<T>*>(source + first);
 #pragma unroll
@@ -61,7 +62,7 @@ class CudaGroup {
   template <class T>
   __device__ auto zeros(int64_t n, T* home) const {
     if constexpr (kStreaming) {
-      each_of<T>(n, [&](Index at) { home[at.i] = 0; });
+      each(n, [&](Index at) { home[at.i] = 0; });
       return home;
     } else {
       Registers<T> row;
@@ -80,9 +81,8 @@ class CudaGroup {
 
   template <class T, class F>
   __device__ void store(int64_t n, T* target, F f) const {
-    constexpr int kWide = 16 / sizeof(T);
     const bool wide = aligned(target);
-    runs<kWide>(static_cast<int>(n), [&](int first, int slot, int count) {
+    runs(static_cast<int>(n), [&](int first, int slot, int count) {
       if (wide && count == kWide) {
         Run<T> run;
 #pragma unroll
@@ -96,10 +96,9 @@ class CudaGroup {
     });
   }
 
-  template <class T, class F>
-  __device__ void each_of(int64_t n, F f) const {
-    constexpr int kWide = 16 / sizeof(T);
-    runs<kWide>(static_cast<int>(n), [&](int first, int slot, int count) {
+  template <class F>
+  __device__ void each(int64_t n, F f) const {
+    runs(static_cast<int>(n), [&](int first, int slot, int count) {
 #pragma unroll
       for (int v = 0; v < kWide; ++v)
         if (v < count) f(Index{first + v, slot + v});
@@ -111,7 +110,7 @@ class CudaGroup {
   __device__ auto sum(int64_t n, F f) const {
     using V = decltype(f(Index{}));
     V mine{};
-    each_of<typename Scalar<V>::type>(n, [&](Index at) { mine = mine + f(at); });
+    each(n, [&](Index at) { mine = mine + f(at); });
     return combine(
         mine, [](V a, V b) { return a + b; }, V{});
   }
@@ -122,7 +121,7 @@ class CudaGroup {
     const T lowest = -std::numeric_limits<T>::infinity();
     T mine = lowest;
     const auto larger = [](T a, T b) { return b > a ? b : a; };
-    each_of<T>(n, [&](Index at) { mine = larger(mine, f(at)); });
+    each(n, [&](Index at) { mine = larger(mine, f(at)); });
     return combine(mine, larger, lowest);
   }
 
@@ -133,24 +132,17 @@ class CudaGroup {
 
  private:
   template <class T>
-  struct alignas(16) Run {
-    T v[16 / sizeof(T)];
-  };
-  template <class V>
-  struct Scalar {
-    using type = V;
-  };
-  template <class T, int K>
-  struct Scalar<Sums<T, K>> {
-    using type = T;
+  struct alignas(kWide * sizeof(T)) Run {
+    T v[kWide];
   };
 
-  __device__ static bool aligned(const void* address) {
-    return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
+  template <class T>
+  __device__ static bool aligned(const T* address) {
+    return reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
   }
 
   // Calls f(first index, first slot, count) for every run of kWide indices this member owns.
-  template <int kWide, class F>
+  template <class F>
   __device__ void runs(int n, F f) const {
     if constexpr (kStreaming) {
       for (int first = member_ * kWide; first < n; first += kMembers * kWide)

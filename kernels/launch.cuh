@@ -91,16 +91,17 @@ void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
   check(tiling.width < (int64_t{1} << 30), "launch", "got rows of {}, wanted less than 2^30",
         tiling.width);
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  constexpr int kSlots = sizeof(typename Program::Scalar) == 4 ? 8 : 4;
+  using Scalar = typename Program::Scalar;
+  constexpr int kSlots = sizeof(Scalar) == 4 ? 8 : 4;
   constexpr int kHeld = 4096 * kSlots / 8;  // the longest row that 512 threads hold
-  if (tiling.width <= 128) return launch_with<CudaGroup<32, 4>, 8>(device, tiling, program);
+  if (tiling.width <= 128) return launch_with<CudaGroup<32, 4, Scalar>, 8>(device, tiling, program);
   if constexpr (kWidest > 128)
     if (tiling.width <= 1024)
-      return launch_with<CudaGroup<1024 / kSlots, kSlots>, 1>(device, tiling, program);
+      return launch_with<CudaGroup<1024 / kSlots, kSlots, Scalar>, 1>(device, tiling, program);
   if constexpr (kWidest > 1024) {
     if (tiling.width <= kHeld)
-      return launch_with<CudaGroup<512, kSlots>, 1>(device, tiling, program);
-    launch_with<CudaGroup<512, 0>, 1>(device, tiling, program);
+      return launch_with<CudaGroup<512, kSlots, Scalar>, 1>(device, tiling, program);
+    launch_with<CudaGroup<512, 0, Scalar>, 1>(device, tiling, program);
   }
 }
 

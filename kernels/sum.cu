@@ -5,12 +5,11 @@
 namespace keel {
 namespace {
 
-/// Sums a chunk of rows: out[row of chunk] = scale * sum (+ out). Threads take columns.
+/// Sums a chunk of rows: out[chunk] = scale * sum. Rows outside, columns inside: as they lie.
 template <class T>
 struct SumRows {
   using Scalar = T;
   int64_t rows, cols, chunk_rows, chunks;  // rows and chunks of one member
-  bool accumulate;
   T scale;
   const T* x;
   T* out;
@@ -21,11 +20,13 @@ struct SumRows {
     const int64_t end = begin + chunk_rows < rows ? begin + chunk_rows : rows;
     const T* source = x + (chunk / chunks * rows + begin) * cols + first;
     T* target = out + chunk * cols + first;
-    g.store(count, target, [&](auto i) {
-      T total = 0;
-      for (int64_t row = 0; row < end - begin; ++row) total += source[row * cols + i];
-      return accumulate ? target[i] + scale * total : scale * total;
-    });
+    auto total = g.zeros(count, target);
+    for (int64_t row = 0; row < end - begin; ++row) {
+      const auto values = g.load(count, source + row * cols);
+      g.each(count, [&](auto i) { total[i] += values[i]; });
+    }
+    g.each(count, [&](auto i) { total[i] *= scale; });
+    g.flush(count, total, target);
   }
 };
 
@@ -125,6 +126,11 @@ void sum_rows(const Tensor& x, double scale, bool accumulate, const Tensor& into
   int64_t rows = x.size(-2);
   check<ShapeError>(into.elements() == members * cols, "sum_rows", "got x {} into {}", x.shape(),
                     into.shape());
+  if (accumulate) {  // rare: a parameter used twice
+    const Tensor sum = Tensor::empty(into.shape(), into.dtype(), into.device());
+    sum_rows(x, scale, false, sum);
+    return keel::accumulate(into, sum);
+  }
   Tensor current = x;
   for (bool last = false; !last;) {
     const int64_t chunks = rows <= kChunk ? 1 : (rows + kChunk - 1) / kChunk;
@@ -132,10 +138,9 @@ void sum_rows(const Tensor& x, double scale, bool accumulate, const Tensor& into
     const Tensor out = last ? into : Tensor::empty({members, chunks, cols}, x.dtype(), x.device());
     dispatch(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      launch_columns(
-          x.device(), members * chunks, cols,
-          SumRows<T>{rows, cols, kChunk, chunks, last && accumulate,
-                     last ? static_cast<T>(scale) : T(1), current.data<T>(), out.data<T>()});
+      launch_columns(x.device(), members * chunks, cols,
+                     SumRows<T>{rows, cols, kChunk, chunks, last ? static_cast<T>(scale) : T(1),
+                                current.data<T>(), out.data<T>()});
     });
     current = out;
     rows = chunks;
