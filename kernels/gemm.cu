@@ -86,7 +86,8 @@ template <class T>
 void cpu_product(const Product& p, const T* a, const T* b, T* c) {
   if (small_product(p, 0, a, b, c).suits()) {
     // A thread a member; inside the region, products stay on their thread.
-    const bool threads = p.members > 1 && int64_t{p.m} * p.n * p.k * p.members > kWorthThreads;
+    if (p.members == 1) return small_product(p, 0, a, b, c).run();
+    [[maybe_unused]] const bool threads = int64_t{p.m} * p.n * p.k * p.members > kWorthThreads;
 #pragma omp parallel for schedule(static) if (threads)
     for (int64_t s = 0; s < p.members; ++s) small_product(p, s, a, b, c).run();
     return;
@@ -98,7 +99,7 @@ void cpu_product(const Product& p, const T* a, const T* b, T* c) {
   const int64_t across = blocks_of(p.n, cols), layers = blocks_of(p.k, depth);
   const int64_t per_member = blocks_of(p.m, rows) * across * layers;
   const int64_t tasks = p.members * per_member, size = int64_t{p.m} * p.n;
-  const bool threads = tasks > 1 && size * p.k * p.members > kWorthThreads;
+  [[maybe_unused]] const bool threads = tasks > 1 && size * p.k * p.members > kWorthThreads;
   const Tensor parts = deep ? Tensor::empty({p.members, layers, size}, dtype_of<T>()) : Tensor();
   T* part = deep ? parts.data<T>() : nullptr;
 

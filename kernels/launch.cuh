@@ -46,19 +46,29 @@ KEEL_HD void run_tile(const Program& program, Group group, const Tiling& tiling,
   program(group, row, first, left < tiling.width ? left : tiling.width);
 }
 
-// Below this many elements a launch stays on one thread: waking the others costs more.
+template <class Program, class Group>
+void run_tiles(const Program& program, Group group, const Tiling& tiling, int64_t begin,
+               int64_t end) {
+  for (int64_t tile = begin; tile < end; ++tile) run_tile(program, group, tiling, tile);
+}
+
+// Below this many elements a launch stays on one thread: waking the others costs more. It does not
+// even enter a parallel region, which allocates for a team of one.
 inline constexpr int64_t kWorthThreads = 32768;
+inline constexpr int64_t kParts = 64;  // what threads share a launch by
 
 template <class Program>
 void launch_cpu(const Tiling& tiling, const Program& program) {
   const int64_t tiles = tiling.tiles();
 #ifdef KEEL_CPU_GROUP_HEADER
-  CpuGroup::run([&](CpuGroup group) {
-    for (int64_t tile = 0; tile < tiles; ++tile) run_tile(program, group, tiling, tile);
-  });
+  CpuGroup::run([&](CpuGroup group) { run_tiles(program, group, tiling, 0, tiles); });
 #else
-#pragma omp parallel for schedule(static) if (tiles > 1 && tiling.work >= kWorthThreads)
-  for (int64_t tile = 0; tile < tiles; ++tile) run_tile(program, CpuGroup(), tiling, tile);
+  if (tiles == 1 || tiling.work < kWorthThreads)
+    return run_tiles(program, CpuGroup(), tiling, 0, tiles);
+  const int64_t parts = std::min(tiles, kParts);
+#pragma omp parallel for schedule(static)
+  for (int64_t part = 0; part < parts; ++part)
+    run_tiles(program, CpuGroup(), tiling, tiles * part / parts, tiles * (part + 1) / parts);
 #endif
 }
 

@@ -210,7 +210,8 @@ void SmallGemm<T>::run() const {
   const int64_t strips = (m + kTileRows - 1) / kTileRows;
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const int64_t parts = std::clamp<int64_t>(static_cast<int64_t>(work / kWorthThreads), 1, strips);
-#pragma omp parallel for schedule(static) if (parts > 1)
+  if (parts == 1) return rows_of(*this, 0, m);
+#pragma omp parallel for schedule(static)
   for (int64_t part = 0; part < parts; ++part)
     rows_of(*this, strips * part / parts * kTileRows,
             std::min(m, strips * (part + 1) / parts * kTileRows));

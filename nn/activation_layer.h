@@ -1,0 +1,17 @@
+// relu, gelu, silu: element by element, without parameters.
+#pragma once
+
+#include "layer.h"
+
+namespace keel {
+
+class ActivationLayer : public Layer {
+ public:
+  explicit ActivationLayer(LayerKind kind);
+  Var apply(const Var& x, std::span<const Var> parameters) const override;
+
+ private:
+  LayerKind kind_;
+};
+
+}  // namespace keel

@@ -1,0 +1,103 @@
+#include "checkpoint.h"
+
+#include <fmt/ranges.h>
+
+#include "safetensors.h"
+
+namespace keel {
+namespace {
+
+constexpr const char* kTag = "checkpoint";
+constexpr const char* kFormat = "keel checkpoint 1";
+
+std::string moment_name(std::size_t i) { return fmt::format("moment{}", i); }
+
+const Tensor& find(const SafeTensors& content, const std::string& path, const std::string& name,
+                   const Shape& shape) {
+  const Tensor* found = content.find(name);
+  check(found != nullptr, kTag, "{}: '{}' is missing", path, name);
+  check<ShapeError>(found->shape() == shape, kTag, "{}: '{}' has shape {}, wanted {}", path, name,
+                    found->shape(), shape);
+  return *found;
+}
+
+}  // namespace
+
+std::string net_text(const Net& net) {
+  const NetOptions& o = net.options();
+  return fmt::format("{} on {} inputs, {}, sigma_w2 {}, first {}, sigma_b2 {}, seeds {}, {} on {}",
+                     spec_text(net.spec()), net.input_width(),
+                     o.parameterisation == Parameterisation::ntk ? "ntk" : "standard", o.sigma_w2,
+                     o.first_sigma_w2.value_or(o.sigma_w2), o.sigma_b2, fmt::join(o.seeds, ","),
+                     name_of(o.dtype), o.device.is_cpu() ? "cpu" : "cuda");
+}
+
+std::string training_text(const StepOptions& options) {
+  return fmt::format("{}, batch {}, shuffle seed {}", optimiser_text(options.optimiser),
+                     options.batch, options.shuffle_seed);
+}
+
+std::string fingerprint(const Tensor& x) {
+  const Tensor host = x.to(Device::cpu());
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const auto feed = [&](const void* bytes, std::size_t count) {
+    const auto* byte = static_cast<const unsigned char*>(bytes);
+    for (std::size_t i = 0; i < count; ++i) hash = (hash ^ byte[i]) * 0x100000001b3u;
+  };
+  const std::string kind = host.shape().str() + name_of(host.dtype());
+  feed(kind.data(), kind.size());
+  dispatch(host.dtype(), [&](auto t) { feed(host.data<decltype(t)>(), host.bytes()); });
+  return fmt::format("{:016x}", hash);
+}
+
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  SafeTensors content;
+  content.metadata = {{"format", kFormat},
+                      {"net", checkpoint.net},
+                      {"data", checkpoint.data},
+                      {"options", checkpoint.options}};
+  const std::vector<double> done(checkpoint.done.begin(), checkpoint.done.end());
+  content.tensors.emplace_back("done",
+                               Tensor::from(done, {static_cast<std::int64_t>(done.size())}));
+  content.tensors.emplace_back("losses", checkpoint.losses);
+  content.tensors.emplace_back("parameters", checkpoint.parameters);
+  for (std::size_t i = 0; i < checkpoint.moments.size(); ++i)
+    content.tensors.emplace_back(moment_name(i), checkpoint.moments[i]);
+  write_safetensors(path, content);
+}
+
+void read_checkpoint(const std::string& path, Checkpoint& into) {
+  SafeTensors content = read_safetensors(path);
+  check(content.metadata["format"] == kFormat, kTag, "{}: got format '{}', wanted '{}'", path,
+        content.metadata["format"], kFormat);
+  const auto check_same = [&](const char* what, const std::string& wanted) {
+    check(content.metadata[what] == wanted, kTag, "{}: is of {} '{}', wanted '{}'", path, what,
+          content.metadata[what], wanted);
+  };
+  check_same("net", into.net);
+  check_same("data", into.data);
+  check_same("options", into.options);
+
+  const std::int64_t members = into.losses.size(0), epochs = into.losses.size(1);
+  const std::vector<double> done = find(content, path, "done", {members}).to_vector<double>();
+  const Tensor* losses = content.find("losses");
+  check(losses != nullptr && losses->rank() == 2 && losses->size(0) == members &&
+            losses->dtype() == DType::f64,
+        kTag, "{}: 'losses' is missing or not float64 [{}, epochs]", path, members);
+  for (std::int64_t s = 0; s < members; ++s) {
+    check(done[s] >= 0 && done[s] <= static_cast<double>(std::min(epochs, losses->size(1))), kTag,
+          "{}: member {} has done {} epochs, wanted at most {}", path, s, done[s], epochs);
+    const auto kept = static_cast<std::int64_t>(done[s]);
+    into.done[s] = kept;
+    copy(into.losses[s].slice(0, kept), (*losses)[s].slice(0, kept));
+  }
+  // Found before anything is copied: a refused file leaves the net as it was.
+  const Tensor& parameters = find(content, path, "parameters", into.parameters.shape());
+  for (std::size_t i = 0; i < into.moments.size(); ++i)
+    find(content, path, moment_name(i), into.moments[i].shape());
+  copy(into.parameters, parameters);
+  for (std::size_t i = 0; i < into.moments.size(); ++i)
+    copy(into.moments[i], *content.find(moment_name(i)));
+}
+
+}  // namespace keel

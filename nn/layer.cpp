@@ -1,0 +1,20 @@
+#include "layer.h"
+
+#include "activation_layer.h"
+#include "dense_layer.h"
+#include "layer_norm_layer.h"
+
+namespace keel {
+
+std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const DenseInit& init) {
+  switch (spec.kind) {
+    case LayerKind::dense:
+      return std::make_unique<DenseLayer>(spec.width, init);
+    case LayerKind::layernorm:
+      return std::make_unique<LayerNormLayer>(spec.affine, spec.eps);
+    default:
+      return std::make_unique<ActivationLayer>(spec.kind);
+  }
+}
+
+}  // namespace keel

@@ -1,0 +1,51 @@
+// Layer: what one word of a SPEC computes. Each kind has a file of its own, where its finite map
+// stands.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../core/tape.h"
+#include "spec.h"
+
+namespace keel {
+
+/// standard: z = W a + b, W ~ N(0, sigma_w2 / fan_in), b ~ N(0, sigma_b2).
+/// ntk: z = sqrt(sigma_w2 / fan_in) W a + sqrt(sigma_b2) b, W and b ~ N(0, 1). Jacot, Gabriel and
+/// Hongler, Neural Tangent Kernel (2018), section 3. Both give the same function at initialisation.
+enum class Parameterisation { standard, ntk };
+
+/// How a dense layer is drawn and scaled. sigma_w2 = 2 is He et al. (2015), eq. 10.
+struct DenseInit {
+  Parameterisation parameterisation = Parameterisation::standard;
+  double sigma_w2 = 2, sigma_b2 = 0.01;
+};
+
+/// A trainable tensor of one member: `name` as in a PyTorch state_dict; drawn as mean + stddev
+/// N(0, 1), and used times `scale`, which is 1 but for the dense layers of the NTK
+/// parameterisation.
+struct ParameterSpec {
+  std::string name;
+  Shape shape;
+  double mean = 0, stddev = 0, scale = 1;
+};
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  virtual std::int64_t output_width(std::int64_t input_width) const { return input_width; }
+  virtual std::vector<ParameterSpec> parameters(std::int64_t) const { return {}; }
+
+  /// x [n, d] or [S, n, d]; parameters in the order of parameters(d), with a leading axis S for an
+  /// ensemble -> [n, output_width(d)] or [S, n, output_width(d)].
+  virtual Var apply(const Var& x, std::span<const Var> parameters) const = 0;
+};
+
+/// `init` matters to dense layers only.
+std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const DenseInit& init);
+
+}  // namespace keel

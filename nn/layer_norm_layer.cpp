@@ -1,0 +1,16 @@
+#include "layer_norm_layer.h"
+
+#include "../kernels/layer_norm.h"
+
+namespace keel {
+
+std::vector<ParameterSpec> LayerNormLayer::parameters(std::int64_t input_width) const {
+  if (!affine_) return {};
+  return {{"weight", {input_width}, 1, 0}, {"bias", {input_width}, 0, 0}};
+}
+
+Var LayerNormLayer::apply(const Var& x, std::span<const Var> parameters) const {
+  return affine_ ? layer_norm(x, parameters[0], parameters[1], eps_) : layer_norm(x, eps_);
+}
+
+}  // namespace keel

@@ -1,0 +1,190 @@
+#include "net.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "../core/random.h"
+#include "../kernels/layer_norm.h"
+#include "streams.h"
+
+namespace keel {
+namespace {
+
+NetOptions with_seeds(NetOptions options) {
+  if (options.seeds.empty()) {
+    check(options.members >= 1, "net", "got {} members, wanted at least 1", options.members);
+    for (std::int64_t s = 0; s < options.members; ++s)
+      options.seeds.push_back(options.seed + static_cast<std::uint64_t>(s));
+  }
+  const auto given = static_cast<std::int64_t>(options.seeds.size());
+  check(options.members == 1 || options.members == given, "net", "got {} seeds for {} members",
+        given, options.members);
+  options.members = given;
+  options.seed = options.seeds[0];
+  return options;
+}
+
+// Rows a block of predict: about 16 MiB of float32 activations a layer.
+std::int64_t block_rows(std::int64_t members, std::int64_t widest) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 22;
+  return std::max<std::int64_t>(1, kElements / (members * widest));
+}
+
+}  // namespace
+
+Net::Net(Undrawn, Spec spec, std::int64_t input_width, NetOptions options)
+    : spec_(std::move(spec)),
+      input_width_(input_width),
+      options_(with_seeds(std::move(options))),
+      layout_(options_.members) {
+  check(!spec_.empty(), "net", "got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
+  check<ShapeError>(input_width >= 1, "net", "got input width {}, wanted at least 1", input_width);
+  std::int64_t width = widest_ = input_width;
+  bool first_dense = true;
+  for (const LayerSpec& layer : spec_) {
+    DenseInit init{options_.parameterisation, options_.sigma_w2, options_.sigma_b2};
+    if (layer.kind == LayerKind::dense && std::exchange(first_dense, false))
+      init.sigma_w2 = options_.first_sigma_w2.value_or(options_.sigma_w2);
+    layers_.push_back(make_layer(layer, init));
+    first_parameter_.push_back(layout_.entries().size());
+    for (const ParameterSpec& parameter : layers_.back()->parameters(width))
+      layout_.push_back(static_cast<std::int64_t>(layers_.size()) - 1, parameter);
+    width = layers_.back()->output_width(width);
+    widest_ = std::max(widest_, width);
+  }
+  first_parameter_.push_back(layout_.entries().size());
+  output_width_ = width;
+  flat_ = Tensor::zeros({layout_.elements()}, options_.dtype, options_.device);
+  fuse(true);
+}
+
+Net::Net(Spec spec, std::int64_t input_width, NetOptions options)
+    : Net(Undrawn(), std::move(spec), input_width, std::move(options)) {
+  draw();
+}
+
+Net::Net(std::string_view spec, std::int64_t input_width, NetOptions options)
+    : Net(parse_spec(spec), input_width, std::move(options)) {}
+
+// Drawn on the host and moved at once: many small copies to a GPU would take longer than drawing.
+void Net::draw() {
+  const Tensor host = Tensor::zeros(flat_.shape(), flat_.dtype());
+  for (std::size_t p = 0; p < layout_.entries().size(); ++p) {
+    const auto& entry = layout_.entries()[p];
+    for (std::int64_t s = 0; s < members(); ++s) {
+      const Tensor home = layout_.member_view(host, p, s);
+      if (entry.stddev == 0)
+        fill(home, entry.mean);
+      else
+        copy(home, normal(entry.member, {options_.seeds[s], streams::parameter(p)}, entry.stddev,
+                          host.dtype()));
+    }
+  }
+  copy(flat_, host);
+}
+
+void Net::fuse(bool on) {
+  plan_.clear();
+  for (std::size_t i = 0; i < spec_.size(); ++i) {
+    const bool with_relu = on && spec_[i].kind == LayerKind::layernorm && i + 1 < spec_.size() &&
+                           spec_[i + 1].kind == LayerKind::relu;
+    plan_.push_back(
+        {i, first_parameter_[i], first_parameter_[i + 1] - first_parameter_[i], with_relu});
+    if (with_relu) ++i;
+  }
+}
+
+std::int64_t Net::parameters_per_member() const {
+  std::int64_t total = 0;
+  for (const auto& entry : layout_.entries()) total += entry.member.elements();
+  return total;
+}
+
+std::vector<Var> Net::leaves(Tape& tape) const {
+  std::vector<Var> leaves;
+  leaves.reserve(layout_.entries().size());
+  for (std::size_t p = 0; p < layout_.entries().size(); ++p)
+    leaves.push_back(tape.leaf(layout_.view(flat_, p)));
+  return leaves;
+}
+
+void Net::check_input(const char* tag, const Tensor& x) const {
+  check_same_kind(tag, "x", x, "the net", flat_);
+  const bool own = members() > 1 && x.rank() == 3 && x.size(0) == members();
+  if ((x.rank() == 2 || own) && x.size(-1) == input_width_) return;
+  check<ShapeError>(members() == 1, tag, "got x {}, wanted [n, {}] or [{}, n, {}]", x.shape(),
+                    input_width_, members(), input_width_);
+  fail<ShapeError>(tag, "got x {}, wanted [n, {}]", x.shape(), input_width_);
+}
+
+Var Net::run(const Step& step, const Var& x, std::span<const Var> parameters) const {
+  const auto own = parameters.subspan(step.parameter, step.count);
+  if (!step.with_relu) return layers_[step.layer]->apply(x, own);
+  const LayerSpec& norm = spec_[step.layer];
+  return norm.affine ? layer_norm_relu(x, own[0], own[1], norm.eps) : layer_norm_relu(x, norm.eps);
+}
+
+Var Net::forward(const Var& x, std::span<const Var> parameters) const {
+  check_input("net", x.value());
+  check<ShapeError>(parameters.size() == layout_.entries().size(), "net",
+                    "got {} parameters, wanted {}", parameters.size(), layout_.entries().size());
+  Var value = x;
+  for (const Step& step : plan_) value = run(step, value, parameters);
+  return value;
+}
+
+Tensor Net::predict(const Tensor& x) const {
+  check_input("predict", x);
+  std::vector<Var> constants;
+  for (std::size_t p = 0; p < layout_.entries().size(); ++p)
+    constants.push_back(layout_.view(flat_, p));
+  const std::int64_t n = x.size(-2), block = block_rows(members(), widest_);
+  if (n <= block) return forward(x, constants).value();
+
+  const bool own = x.rank() == 3;
+  const std::int64_t s_count = members();
+  Tensor out =
+      Tensor::empty(s_count > 1 ? Shape{s_count, n, output_width_} : Shape{n, output_width_},
+                    x.dtype(), x.device());
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    const std::int64_t end = std::min(begin + block, n);
+    Tensor rows = own ? Tensor::empty({s_count, end - begin, input_width_}, x.dtype(), x.device())
+                      : x.slice(begin, end);
+    if (own)
+      for (std::int64_t s = 0; s < s_count; ++s) copy(rows[s], x[s].slice(begin, end));
+    const Tensor part = forward(rows, constants).value();
+    if (s_count == 1) copy(out.slice(begin, end), part);
+    for (std::int64_t s = 0; s_count > 1 && s < s_count; ++s)
+      copy(out[s].slice(begin, end), part[s]);
+  }
+  return out;
+}
+
+Net Net::clone() const {
+  Net copied(Undrawn(), spec_, input_width_, options_);
+  copied.plan_ = plan_;
+  copy(copied.flat_, flat_);
+  return copied;
+}
+
+Net Net::member(std::int64_t s) const {
+  check(s >= 0 && s < members(), "net", "got member {}, wanted one from 0 to {}", s, members() - 1);
+  NetOptions options = options_;
+  options.members = 1;
+  options.seeds = {options_.seeds[s]};
+  Net one(Undrawn(), spec_, input_width_, options);
+  one.plan_ = plan_;
+  copy_member(one.layout_, one.flat_, 0, layout_, flat_, s);
+  return one;
+}
+
+void Net::set_member(std::int64_t s, const Net& one) {
+  check(s >= 0 && s < members(), "net", "got member {}, wanted one from 0 to {}", s, members() - 1);
+  check<ShapeError>(one.members() == 1 && one.spec_ == spec_ && one.input_width_ == input_width_,
+                    "net", "got {} members of '{}' of {} inputs, wanted 1 member of '{}' of {}",
+                    one.members(), spec_text(one.spec_), one.input_width_, spec_text(spec_),
+                    input_width_);
+  copy_member(layout_, flat_, s, one.layout_, one.flat_, 0);
+}
+
+}  // namespace keel

@@ -1,0 +1,206 @@
+#include "safetensors.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace keel {
+namespace {
+
+using nlohmann::json;
+static_assert(std::endian::native == std::endian::little, "safetensors are little-endian");
+
+constexpr const char* kTag = "safetensors";
+constexpr std::uint64_t kLargestHeader = 100'000'000;  // as the reference implementation allows
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+std::uint64_t size_of_file(std::FILE* file, const std::string& path) {
+  check(std::fseek(file, 0, SEEK_END) == 0, kTag, "{}: cannot seek: {}", path,
+        std::strerror(errno));
+  const long size = std::ftell(file);
+  check(size >= 0 && std::fseek(file, 0, SEEK_SET) == 0, kTag, "{}: cannot seek: {}", path,
+        std::strerror(errno));
+  return static_cast<std::uint64_t>(size);
+}
+
+void read_exactly(std::FILE* file, void* into, std::size_t bytes, const std::string& path) {
+  check(std::fread(into, 1, bytes, file) == bytes, kTag, "{}: cannot read: {}", path,
+        std::ferror(file) ? std::strerror(errno) : "the file ended early");
+}
+
+struct Entry {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  std::uint64_t begin, end;
+};
+
+Entry parse_entry(const std::string& path, const std::string& name, const json& value) {
+  const auto dtype = value.is_object() ? value.find("dtype") : value.end();
+  const auto shape = value.is_object() ? value.find("shape") : value.end();
+  const auto offsets = value.is_object() ? value.find("data_offsets") : value.end();
+  const auto all_counts = [](const json& list) {
+    return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) {
+             return item.is_number_unsigned();
+           });
+  };
+  check(dtype != value.end() && dtype->is_string() && shape != value.end() && all_counts(*shape) &&
+            offsets != value.end() && all_counts(*offsets) && offsets->size() == 2,
+        kTag, "{}: the header describes '{}' as {}, wanted dtype, shape and two data_offsets", path,
+        name, value.dump());
+
+  const std::string kind = dtype->get<std::string>();
+  check(kind == "F32" || kind == "F64", kTag, "{}: '{}' has dtype {}, wanted F32 or F64", path,
+        name, kind);
+  check(shape->size() <= Shape::kMaxRank, kTag, "{}: '{}' has {} axes, wanted at most {}", path,
+        name, shape->size(), int{Shape::kMaxRank});
+  Entry entry{name, kind == "F32" ? DType::f32 : DType::f64, {}, (*offsets)[0], (*offsets)[1]};
+  for (const json& size : *shape) {
+    check(size.get<std::uint64_t>() < (std::uint64_t{1} << 62), kTag,
+          "{}: '{}' has an axis of {}, wanted less than 2^62", path, name, size.dump());
+    entry.shape.push_back(size.get<std::int64_t>());
+  }
+  return entry;
+}
+
+// Tensors must fill the file without gaps or overlaps: anything else is damage.
+void check_offsets(const std::string& path, const std::vector<Entry>& entries,
+                   std::uint64_t bytes) {
+  std::uint64_t at = 0;
+  for (const Entry& e : entries) {
+    check(e.begin == at && e.begin <= e.end, kTag,
+          "{}: '{}' lies at bytes {} to {}, wanted from {}", path, e.name, e.begin, e.end, at);
+    const std::uint64_t elements = (e.end - e.begin) / size_of(e.dtype);
+    check(elements == static_cast<std::uint64_t>(e.shape.elements()) &&
+              elements * size_of(e.dtype) == e.end - e.begin,
+          kTag, "{}: '{}' {} of {} has {} bytes, wanted {} elements of {}", path, e.name, e.shape,
+          name_of(e.dtype), e.end - e.begin, e.shape.elements(), size_of(e.dtype));
+    at = e.end;
+  }
+  check(at == bytes, kTag, "{}: truncated or damaged: the tensors need {} bytes, the file has {}",
+        path, at, bytes);
+}
+
+void* bytes_of(const Tensor& tensor) {
+  return dispatch(tensor.dtype(), [&](auto t) -> void* { return tensor.data<decltype(t)>(); });
+}
+
+// Written beside its target, and removed again unless `commit` is reached.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path)
+      : path_(path), temporary_(fmt::format("{}.{}.tmp", path, ::getpid())) {
+    file_.reset(std::fopen(temporary_.c_str(), "wb"));
+    require(file_ != nullptr);
+  }
+  ~NewFile() {
+    if (!temporary_.empty()) std::remove(temporary_.c_str());
+  }
+  void write(const void* bytes, std::size_t count) {
+    require(std::fwrite(bytes, 1, count, file_.get()) == count);
+  }
+  void commit() {
+    require(std::fflush(file_.get()) == 0 && ::fsync(::fileno(file_.get())) == 0);
+    require(std::fclose(file_.release()) == 0);
+    require(std::rename(temporary_.c_str(), path_.c_str()) == 0);
+    temporary_.clear();
+  }
+
+ private:
+  void require(bool holds) const {
+    check(holds, kTag, "{}: cannot write: {}", path_, std::strerror(errno));
+  }
+  std::string path_, temporary_;
+  File file_;
+};
+
+}  // namespace
+
+const Tensor* SafeTensors::find(const std::string& name) const {
+  for (const auto& [key, tensor] : tensors)
+    if (key == name) return &tensor;
+  return nullptr;
+}
+
+SafeTensors read_safetensors(const std::string& path) {
+  const File file(std::fopen(path.c_str(), "rb"));
+  check(file != nullptr, kTag, "{}: cannot open: {}", path, std::strerror(errno));
+  const std::uint64_t size = size_of_file(file.get(), path);
+  check(size >= 8, kTag, "{}: got {} bytes, wanted at least the 8 of a header's length", path,
+        size);
+  std::uint64_t length = 0;
+  read_exactly(file.get(), &length, 8, path);
+  check(length <= std::min(size - 8, kLargestHeader), kTag,
+        "{}: truncated or no safetensors file: says its header has {} bytes, the file has {}", path,
+        length, size);
+  std::string text(length, '\0');
+  read_exactly(file.get(), text.data(), length, path);
+  const json header = json::parse(text, nullptr, false);
+  check(header.is_object(), kTag, "{}: the header is no JSON object", path);
+
+  SafeTensors content;
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : header.items()) {
+    if (name != "__metadata__") {
+      entries.push_back(parse_entry(path, name, value));
+      continue;
+    }
+    for (const auto& [key, item] : value.items())
+      if (item.is_string()) content.metadata[key] = item.get<std::string>();
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  check_offsets(path, entries, size - 8 - length);
+  for (const Entry& entry : entries) {
+    Tensor tensor = Tensor::empty(entry.shape, entry.dtype);
+    read_exactly(file.get(), bytes_of(tensor), tensor.bytes(), path);
+    content.tensors.emplace_back(entry.name, std::move(tensor));
+  }
+  return content;
+}
+
+void write_safetensors(const std::string& path, const SafeTensors& content) {
+  // Wider elements first, as the reference implementation orders them: everything stays aligned.
+  std::vector<std::pair<std::string, Tensor>> tensors = content.tensors;
+  std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
+    return size_of(a.second.dtype()) > size_of(b.second.dtype());
+  });
+  nlohmann::ordered_json header;
+  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
+  std::uint64_t at = 0;
+  for (const auto& [name, tensor] : tensors) {
+    check(!header.contains(name), kTag, "{}: got two tensors named '{}'", path, name);
+    nlohmann::ordered_json& entry = header[name];
+    entry["dtype"] = tensor.dtype() == DType::f32 ? "F32" : "F64";
+    entry["shape"] = json::array();
+    for (int axis = 0; axis < tensor.rank(); ++axis) entry["shape"].push_back(tensor.size(axis));
+    entry["data_offsets"] = {at, at + tensor.bytes()};
+    at += tensor.bytes();
+  }
+  std::string text = header.is_null() ? "{}" : header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+
+  NewFile file(path);
+  const std::uint64_t length = text.size();
+  file.write(&length, 8);
+  file.write(text.data(), text.size());
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor host = tensor.to(Device::cpu());
+    file.write(bytes_of(host), host.bytes());
+  }
+  file.commit();
+}
+
+}  // namespace keel

@@ -1,0 +1,30 @@
+// Reader and writer of .safetensors files: named tensors behind a JSON header.
+// Format: https://huggingface.co/docs/safetensors
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/tensor.h"
+
+namespace keel {
+
+struct SafeTensors {
+  std::map<std::string, std::string> metadata;
+  std::vector<std::pair<std::string, Tensor>> tensors;  ///< on the CPU
+
+  /// Null where there is none of that name.
+  const Tensor* find(const std::string& name) const;
+};
+
+/// Reads F32 and F64 tensors of at most four axes. Throws keel::Error with the path and what is
+/// wrong: an unreadable or truncated file, a header that is none, offsets that do not fit.
+SafeTensors read_safetensors(const std::string& path);
+
+/// Writes a temporary file beside `path` and renames it: readers see the old file or the new one,
+/// never half of one. Tensors may live on any device.
+void write_safetensors(const std::string& path, const SafeTensors& content);
+
+}  // namespace keel

@@ -1,0 +1,159 @@
+#include "spec.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "../core/error.h"
+
+namespace keel {
+namespace {
+
+constexpr const char* kKnown =
+    "dense(width), relu, gelu, silu, layernorm or layernorm(affine=0, eps=0)";
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string_view trim(std::string_view text) {
+  const auto begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+/// A word as written, "layernorm(eps=0)", taken apart; `at` places it in messages.
+struct Word {
+  std::string_view text, name, inside;
+  bool has_parentheses = false;
+  int position = 0;
+  std::string at() const { return fmt::format("'{}' (word {})", text, position); }
+};
+
+// Blanks within parentheses belong to the word.
+Word next_word(std::string_view& rest, int position) {
+  std::size_t end = 0;
+  for (int depth = 0; end < rest.size(); ++end) {
+    if (depth <= 0 && kBlanks.find(rest[end]) != kBlanks.npos) break;
+    depth += (rest[end] == '(') - (rest[end] == ')');
+  }
+  Word word;
+  word.position = position;
+  word.text = trim(rest.substr(0, end));
+  rest = trim(rest.substr(end));
+
+  const std::size_t open = word.text.find('('), close = word.text.find(')');
+  word.name = word.text.substr(0, std::min(open, close));
+  word.has_parentheses = open != word.text.npos;
+  if (!word.has_parentheses) {
+    check(close == word.text.npos, "spec", "got {}, wanted no ')' without '('", word.at());
+    return word;
+  }
+  check(close != word.text.npos, "spec", "got {}, wanted a closing ')'", word.at());
+  check(close > open && close + 1 == word.text.size(), "spec",
+        "got '{}' after ')' in {}, wanted a blank", word.text.substr(close + 1), word.at());
+  word.inside = word.text.substr(open + 1, close - open - 1);
+  return word;
+}
+
+template <class T>
+bool parse_whole(std::string_view text, T& value) {
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return problem == std::errc() && stop == text.data() + text.size();
+}
+
+LayerSpec parse_dense(const Word& word) {
+  LayerSpec layer{.kind = LayerKind::dense};
+  check(parse_whole(trim(word.inside), layer.width) && layer.width >= 1 &&
+            layer.width <= std::numeric_limits<std::int32_t>::max(),
+        "spec", "got {}, wanted dense(width) with a width from 1 to 2147483647", word.at());
+  return layer;
+}
+
+void parse_option(const Word& word, std::string_view option, LayerSpec& layer) {
+  const std::size_t equals = option.find('=');
+  const std::string_view name = trim(option.substr(0, equals));
+  const std::string_view value =
+      equals == option.npos ? std::string_view() : trim(option.substr(equals + 1));
+  if (name == "affine") {
+    check(value == "0" || value == "1", "spec",
+          "got affine '{}' in {}, wanted affine=0 or affine=1", value, word.at());
+    layer.affine = value == "1";
+  } else if (name == "eps") {
+    check(parse_whole(value, layer.eps) && std::isfinite(layer.eps) && layer.eps >= 0, "spec",
+          "got eps '{}' in {}, wanted a number >= 0", value, word.at());
+  } else {
+    fail("spec", "unknown option '{}' in {}, wanted affine=0|1 or eps=value", trim(option),
+         word.at());
+  }
+}
+
+LayerSpec parse_layer_norm(const Word& word) {
+  LayerSpec layer{.kind = LayerKind::layernorm};
+  if (!word.has_parentheses) return layer;
+  std::string_view rest = word.inside;
+  for (bool more = true; more;) {
+    const std::size_t comma = rest.find(',');
+    parse_option(word, rest.substr(0, comma), layer);
+    more = comma != rest.npos;
+    if (more) rest = rest.substr(comma + 1);
+  }
+  return layer;
+}
+
+LayerSpec parse_layer(const Word& word) {
+  if (word.name == "dense") return parse_dense(word);
+  if (word.name == "layernorm") return parse_layer_norm(word);
+  for (LayerKind kind : {LayerKind::relu, LayerKind::gelu, LayerKind::silu}) {
+    const LayerSpec layer{.kind = kind};
+    if (word.name != spec_text({layer})) continue;
+    check(!word.has_parentheses, "spec", "got {}, wanted {} without parentheses", word.at(),
+          word.name);
+    return layer;
+  }
+  fail("spec", "unknown layer {}, wanted {}", word.at(), kKnown);
+}
+
+std::string layer_text(const LayerSpec& layer) {
+  switch (layer.kind) {
+    case LayerKind::dense:
+      return fmt::format("dense({})", layer.width);
+    case LayerKind::relu:
+      return "relu";
+    case LayerKind::gelu:
+      return "gelu";
+    case LayerKind::silu:
+      return "silu";
+    case LayerKind::layernorm:
+      break;
+  }
+  std::string options;
+  if (!layer.affine) options = "affine=0";
+  if (layer.eps != LayerSpec().eps)
+    options += fmt::format("{}eps={}", options.empty() ? "" : ", ", layer.eps);
+  return options.empty() ? "layernorm" : fmt::format("layernorm({})", options);
+}
+
+}  // namespace
+
+Spec parse_spec(std::string_view text) {
+  std::string_view rest = trim(text);
+  check(!rest.empty(), "spec", "got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
+  Spec spec;
+  Word word;
+  for (int position = 1; !rest.empty(); ++position) {
+    word = next_word(rest, position);
+    spec.push_back(parse_layer(word));
+    check(position > 1 || spec[0].kind == LayerKind::dense, "spec",
+          "got {} as the first layer, wanted dense(width)", word.at());
+  }
+  check(spec.back().kind == LayerKind::dense, "spec",
+        "got {} as the last layer, wanted dense(k) for k outputs", word.at());
+  return spec;
+}
+
+std::string spec_text(const Spec& spec) {
+  std::string text;
+  for (const LayerSpec& layer : spec) text += (text.empty() ? "" : " ") + layer_text(layer);
+  return text;
+}
+
+}  // namespace keel

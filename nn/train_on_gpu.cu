@@ -1,0 +1,133 @@
+#include "../core/cuda.cuh"
+#include "training.h"
+
+namespace keel {
+
+#ifdef KEEL_WITH_CUDA
+
+namespace {
+
+/// A step of so many rows, recorded once. What it allocated while it was recorded is back in the
+/// pool, but tagged with this stream, from which nothing else takes memory while the graph lives.
+class RecordedStep {
+ public:
+  RecordedStep(TrainStep& step, std::int64_t rows, cudaStream_t stream) : stream_(stream) {
+    cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+    cudaGraph_t graph = nullptr;
+    try {
+      step.run(rows);
+    } catch (...) {
+      cudaStreamEndCapture(stream, &graph);  // unchecked: the first problem is the one to report
+      if (graph) cudaGraphDestroy(graph);
+      throw;
+    }
+    cuda_check(cudaStreamEndCapture(stream, &graph), "end capture");
+    const cudaError_t status = cudaGraphInstantiate(&executable_, graph, 0);
+    cudaGraphDestroy(graph);
+    cuda_check(status, "instantiate graph");
+  }
+  ~RecordedStep() {
+    if (executable_) cudaGraphExecDestroy(executable_);
+  }
+  RecordedStep(const RecordedStep&) = delete;
+  RecordedStep& operator=(const RecordedStep&) = delete;
+
+  void replay() { cuda_check(cudaGraphLaunch(executable_, stream_), "launch graph"); }
+
+ private:
+  cudaStream_t stream_;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+class EnsembleRun {
+ public:
+  explicit EnsembleRun(Training& training)
+      : training_(training),
+        device_(training.net.flat().device()),
+        epoch_(training.done[0]),
+        checked_(epoch_),
+        losses_(
+            Tensor::zeros({training.options.epochs, training.net.members()}, DType::f64, device_)),
+        step_(training.net, training.x, training.y, training.step_options(), losses_) {
+    if (epoch_ > 0) {
+      step_.optimiser().set_steps(epoch_ * step_.steps_per_epoch());
+      for (std::size_t i = 0; i < training.moments.size(); ++i)
+        copy(step_.optimiser().moments()[i], training.moments[i]);
+    }
+    training.moments = step_.optimiser().moments();  // from now on the same tensors
+  }
+
+  void run() {
+    constexpr std::int64_t kEpochs = 100, kSteps = 2000;  // between two looks at the losses
+    for (std::int64_t steps = 0;
+         epoch_ < training_.options.epochs && !training_.stop_requested();) {
+      one_epoch();
+      steps += step_.steps_per_epoch();
+      if (epoch_ - checked_ < kEpochs && steps < kSteps) continue;
+      look();
+      steps = 0;
+    }
+    look();
+  }
+
+ private:
+  void one_epoch() {
+    step_.start_epoch(epoch_);
+    for (std::int64_t i = 0; i < step_.steps_per_epoch(); ++i) {
+      const std::int64_t rows = step_.rows_of(i);
+      if (!warm_) {
+        step_.run(rows);  // fills the pool: recording must find all its memory there
+        continue;
+      }
+      std::unique_ptr<RecordedStep>& recorded = rows == step_.rows_of(0) ? whole_ : rest_;
+      if (!recorded) recorded = std::make_unique<RecordedStep>(step_, rows, stream_of(device_));
+      recorded->replay();
+    }
+    warm_ = true;
+    ++epoch_;
+  }
+
+  // Waits for the device; then the caller hears of it, a NaN is found, and a checkpoint is kept.
+  void look() {
+    const std::int64_t members = training_.net.members(), epochs = training_.options.epochs;
+    const Tensor fresh = losses_.slice(checked_, epoch_).to(Device::cpu());
+    double* losses = training_.losses.data<double>();
+    for (std::int64_t e = checked_; e < epoch_; ++e)
+      for (std::int64_t s = 0; s < members; ++s)
+        losses[s * epochs + e] = fresh.data<double>()[(e - checked_) * members + s];
+    for (std::int64_t s = 0; s < members; ++s) training_.check_losses(s, checked_, epoch_);
+    checked_ = epoch_;
+    training_.done.assign(training_.done.size(), epoch_);
+    // A stream of their own: memory they take must not be memory that a replay writes to.
+    const StreamScope outside(device_);
+    if (epoch_ > 0)
+      for (std::int64_t s = 0; s < members; ++s) training_.tell_progress(s, epoch_);
+    if (training_.checkpoint_due(training_.last_checkpoint())) training_.write_checkpoint();
+  }
+
+  Training& training_;
+  Device device_;
+  std::int64_t epoch_, checked_;
+  Tensor losses_;  // float64 [epochs, S]
+  TrainStep step_;
+  bool warm_ = false;
+  std::unique_ptr<RecordedStep> whole_, rest_;
+};
+
+}  // namespace
+
+void train_on_gpu(Training& training) {
+  const StreamScope own_stream(training.net.flat().device());
+  EnsembleRun(training).run();
+}
+
+#else
+
+void train_on_gpu(Training& training) {
+  fail<DeviceError>("train", "got a net on {} in a build without CUDA",
+                    training.net.flat().device());
+}
+
+#endif
+
+}  // namespace keel

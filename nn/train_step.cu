@@ -1,0 +1,102 @@
+#include "train_step.h"
+
+#include <algorithm>
+
+#include "../core/random.h"
+#include "../kernels/gather_rows.h"
+#include "../kernels/launch.cuh"
+#include "../kernels/mse.h"
+#include "streams.h"
+
+namespace keel {
+namespace {
+
+/// losses[epoch, member] gathers share * loss[member]; then the member moves on by `rows` rows.
+template <class T>
+struct RecordLoss {
+  using Scalar = T;
+  int64_t members, rows, epoch_rows;
+  double share;
+  const T* loss;
+  double *epoch, *row, *losses;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t member) const {
+    g.once([&] {
+      double& into = losses[static_cast<int64_t>(epoch[member]) * members + member];
+      const double part = share * static_cast<double>(loss[member]);
+      into = row[member] == 0 ? part : into + part;
+      row[member] += static_cast<double>(rows);
+      if (row[member] >= static_cast<double>(epoch_rows)) {
+        row[member] = 0;
+        epoch[member] += 1;
+      }
+    });
+  }
+};
+
+Tensor batch_like(const Tensor& source, std::int64_t members, std::int64_t rows) {
+  const Shape shape =
+      members > 1 ? Shape{members, rows, source.size(-1)} : Shape{rows, source.size(-1)};
+  return Tensor::empty(shape, source.dtype(), source.device());
+}
+
+}  // namespace
+
+TrainStep::TrainStep(const Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses)
+    : net_(net),
+      x_(std::move(x)),
+      y_(std::move(y)),
+      rows_(x_.size(-2)),
+      batch_(options.batch == 0 ? rows_ : std::min(options.batch, rows_)),
+      shuffle_seed_(options.shuffle_seed),
+      losses_(std::move(losses)),
+      gradients_(Tensor::zeros(net.flat().shape(), net.flat().dtype(), net.flat().device())),
+      optimiser_(options.optimiser, net.flat()),
+      epoch_(Tensor::zeros({net.members()}, DType::f64, net.flat().device())),
+      row_(epoch_.clone()) {
+  if (shuffles()) order_ = Tensor::empty({net.members(), rows_}, DType::f64, net.flat().device());
+  const std::vector<Var> leaves = net.leaves(tape_);
+  for (std::size_t p = 0; p < leaves.size(); ++p)
+    sink_.bind(leaves[p], net.layout().view(gradients_, p));
+}
+
+void TrainStep::start_epoch(std::int64_t epoch) {
+  fill(epoch_, static_cast<double>(epoch));
+  fill(row_, 0);
+  if (!shuffles()) return;
+  Tensor order = Tensor::empty(order_.shape(), DType::f64);
+  for (std::int64_t s = 0; s < net_.members(); ++s) {
+    // The multiplier is odd, hence one to one: different shuffle seeds, different orders.
+    const std::uint64_t seed = net_.options().seeds[s] + shuffle_seed_ * 0x9e3779b97f4a7c15u;
+    const auto drawn =
+        permutation(rows_, {seed, streams::shuffle(static_cast<std::uint64_t>(epoch))});
+    std::copy(drawn.begin(), drawn.end(), order.data<double>() + s * rows_);
+  }
+  copy(order_, order);
+}
+
+void TrainStep::run(std::int64_t rows) {
+  tape_.clear();
+  const std::vector<Var> leaves = net_.leaves(tape_);
+  Tensor x = x_, y = y_;
+  if (shuffles()) {
+    x = batch_like(x_, net_.members(), rows);
+    y = batch_like(y_, net_.members(), rows);
+    gather_rows(x_, order_, row_, x);
+    gather_rows(y_, order_, row_, y);
+  }
+  const Var loss = mse(net_.forward(x, leaves), y);
+  tape_.backward(loss, sink_);
+  optimiser_.step(gradients_);
+  dispatch(loss.value().dtype(), [&](auto t) {
+    using T = decltype(t);
+    launch_rows(losses_.device(), net_.members(), 1,
+                RecordLoss<T>{net_.members(), rows, rows_,
+                              static_cast<double>(rows) / static_cast<double>(rows_),
+                              loss.value().data<T>(), epoch_.data<double>(), row_.data<double>(),
+                              losses_.data<double>()});
+  });
+}
+
+}  // namespace keel

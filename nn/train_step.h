@@ -1,0 +1,53 @@
+// TrainStep: one step of training, forward, backward, update, as work of the device alone.
+#pragma once
+
+#include "../kernels/gradient_sink.h"
+#include "net.h"
+#include "optimiser.h"
+
+namespace keel {
+
+struct StepOptions {
+  std::int64_t batch = 0;  ///< rows a step; 0: all
+  OptimiserOptions optimiser{};
+  std::uint64_t shuffle_seed = 0;
+};
+
+/// Trains all members of a net at once; which rows come next, and which epoch a loss belongs to, is
+/// counted on the device, so that a recorded step can be replayed.
+class TrainStep {
+ public:
+  /// x [n, d] or [S, n, d], y [n, k] or [S, n, k]; losses float64 [epochs, S], on the net's device.
+  TrainStep(const Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses);
+
+  /// Before an epoch: goes to its first row, and draws the order of its rows on the host: of member
+  /// s by (its seed, shuffle_seed, epoch) alone, so a resumed run sees what an unbroken one would.
+  void start_epoch(std::int64_t epoch);
+
+  std::int64_t steps_per_epoch() const { return (rows_ + batch_ - 1) / batch_; }
+
+  /// Rows of step i of an epoch: the batch, but fewer in the last step where it does not divide n.
+  std::int64_t rows_of(std::int64_t i) const { return std::min(batch_, rows_ - i * batch_); }
+
+  /// The next step, of `rows` rows. Nothing here waits for the device, or depends on the epoch.
+  /// losses[epoch, s] gathers the mean over the epoch's rows, each before the update it led to.
+  void run(std::int64_t rows);
+
+  Optimiser& optimiser() { return optimiser_; }
+
+ private:
+  bool shuffles() const { return batch_ < rows_; }
+
+  const Net& net_;
+  Tensor x_, y_;
+  std::int64_t rows_, batch_;
+  std::uint64_t shuffle_seed_;
+  Tensor losses_, gradients_;
+  Optimiser optimiser_;
+  Tensor epoch_, row_;  // float64 [S] each: where every member is
+  Tensor order_;        // float64 [S, n], only where it shuffles
+  Tape tape_;
+  GradientSink sink_;
+};
+
+}  // namespace keel

@@ -1,0 +1,61 @@
+// Training: what the CPU's and the GPU's loops share: progress, stopping, losses, checkpoints.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+#include "trainer.h"
+
+namespace keel {
+
+class Training {
+ public:
+  /// Checks everything, and loads the checkpoint where one is to be resumed.
+  Training(Net& net, Tensor x, Tensor y, const TrainOptions& options);
+
+  Net& net;
+  const Tensor x, y;
+  const TrainOptions& options;
+  Tensor losses;                   ///< float64 [S, epochs], on the CPU
+  std::vector<std::int64_t> done;  ///< epochs of each member that `net` and `moments` stand at
+  std::vector<Tensor> moments;     ///< of the optimiser, laid out as the net's parameters
+  std::mutex mutex;                ///< guards net, done and moments while members train
+
+  StepOptions step_options() const {
+    return {options.batch, options.optimiser, options.shuffle_seed};
+  }
+  bool stop_requested() const { return options.stop && options.stop->load(); }
+
+  /// Throws unless member s's losses of epochs begin <= e < end are finite.
+  void check_losses(std::int64_t s, std::int64_t begin, std::int64_t end) const;
+
+  /// Member s has finished `epochs` epochs: tells the caller's progress function, if it is time.
+  void tell_progress(std::int64_t s, std::int64_t epochs);
+
+  /// Whether `since` is so long ago that a state should be kept.
+  bool checkpoint_due(std::chrono::steady_clock::time_point since) const;
+
+  /// Writes net, moments, losses and done. Call with `mutex` held.
+  void write_checkpoint();
+  std::chrono::steady_clock::time_point last_checkpoint() const { return last_checkpoint_; }
+
+ private:
+  void load_checkpoint();
+
+  std::string data_fingerprint_;
+  std::chrono::steady_clock::time_point last_checkpoint_;
+
+  struct Standing {
+    std::atomic<std::int64_t> epochs{0};
+    std::atomic<double> loss{0};
+  };
+  std::unique_ptr<Standing[]> standings_;
+  std::mutex progress_mutex_;
+  std::chrono::steady_clock::time_point last_progress_;
+};
+
+/// Trains all members at once; the step is recorded as a CUDA graph and replayed.
+void train_on_gpu(Training& training);
+
+}  // namespace keel

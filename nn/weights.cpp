@@ -1,0 +1,68 @@
+#include "weights.h"
+
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "safetensors.h"
+
+namespace keel {
+namespace {
+
+std::string name_in_file(const Net& net, std::size_t p, std::int64_t s) {
+  const std::string& name = net.layout().entries()[p].name;
+  return net.members() > 1 ? fmt::format("member{}.{}", s, name) : name;
+}
+
+// x times `factor` in double, on the CPU, in the net's dtype.
+Tensor scaled(const Tensor& x, double factor, DType dtype) {
+  if (factor == 1) return x.to(Device::cpu()).to(dtype);
+  std::vector<double> values = x.to_vector<double>();
+  for (double& value : values) value *= factor;
+  return Tensor::from(values, x.shape()).to(dtype);
+}
+
+}  // namespace
+
+void save_weights(const Net& net, const std::string& path) {
+  SafeTensors content;
+  content.metadata["format"] = "pt";  // what PyTorch's own readers look for
+  content.metadata["keel.net"] = spec_text(net.spec());
+  for (std::int64_t s = 0; s < net.members(); ++s)
+    for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
+      content.tensors.emplace_back(name_in_file(net, p, s),
+                                   scaled(net.layout().member_view(net.flat(), p, s),
+                                          net.layout().entries()[p].scale, net.flat().dtype()));
+  write_safetensors(path, content);
+}
+
+void load_weights(Net& net, const std::string& path) {
+  const SafeTensors content = read_safetensors(path);
+  std::set<std::string> left;
+  for (const auto& [name, tensor] : content.tensors) left.insert(name);
+  const auto left_text = [&] { return fmt::format("'{}'", fmt::join(left, "', '")); };
+
+  Tensor flat = net.flat().to(Device::cpu()).clone();
+  for (std::int64_t s = 0; s < net.members(); ++s)
+    for (std::size_t p = 0; p < net.layout().entries().size(); ++p) {
+      const auto& entry = net.layout().entries()[p];
+      const std::string name = name_in_file(net, p, s);
+      const Tensor* found = content.find(name);
+      check(found != nullptr, "weights", "{}: '{}' {} is missing; not used so far: {}", path, name,
+            entry.member, left.empty() ? "none" : left_text());
+      check<ShapeError>(found->shape() == entry.member, "weights",
+                        "{}: '{}' has shape {}, wanted {}", path, name, found->shape(),
+                        entry.member);
+      check(entry.scale != 0, "weights",
+            "{}: '{}' has no effect in the NTK parameterisation with sigma_b2 = 0, wanted > 0",
+            path, name);
+      copy(net.layout().member_view(flat, p, s),
+           scaled(*found, 1 / entry.scale, net.flat().dtype()));
+      left.erase(name);
+    }
+  check(left.empty(), "weights", "{}: got {} too, which '{}' does not have", path, left_text(),
+        spec_text(net.spec()));
+  copy(net.flat(), flat);
+}
+
+}  // namespace keel

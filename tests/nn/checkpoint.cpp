@@ -1,0 +1,150 @@
+#include "../../nn/checkpoint.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "../../core/random.h"
+#include "../../nn/safetensors.h"
+#include "../../nn/trainer.h"
+#include "bits.h"
+#include "message_of.h"
+#include "temporary.h"
+
+using namespace keel;
+
+namespace {
+
+constexpr const char* kSpec = "dense(17) layernorm relu dense(1)";
+
+Tensor inputs() { return normal({30, 2}, {1, 0}); }
+Tensor targets() { return normal({30, 1}, {1, 1}); }
+
+// Stops as a signal handler would, after the first epoch of whichever member comes first.
+TrainReport train_interrupted(Net& net, TrainOptions options) {
+  std::atomic<bool> stop{false};
+  options.stop = &stop;
+  options.progress = [&](const Progress&) { stop = true; };
+  return train(net, inputs(), targets(), options);
+}
+
+}  // namespace
+
+TEST_CASE("checkpoint: interrupted at odd epochs and resumed, the end is the same to the bit") {
+  for (const OptimiserOptions& optimiser :
+       {OptimiserOptions(AdamOptions{}),
+        OptimiserOptions(SgdOptions{.lr = 0.01, .momentum = 0.9})}) {
+    for (std::int64_t batch : {0, 8}) {
+      for (std::int64_t members : {1, 3}) {
+        const Temporary file("run.checkpoint");
+        TrainOptions options{.epochs = 9, .batch = batch, .optimiser = optimiser};
+        Net unbroken(kSpec, 2, {.members = members});
+        const TrainReport wanted = train(unbroken, inputs(), targets(), options);
+
+        options.checkpoint = file.path();
+        Net broken(kSpec, 2, {.members = members});
+        const TrainReport first = train_interrupted(broken, options);
+        CHECK(first.interrupted);
+        CHECK(first.epochs_done[0] <= 2);
+        options.resume = true;
+        for (int again = 0; again < 2; ++again) {
+          Net later(kSpec, 2, {.members = members});
+          CHECK(train_interrupted(later, options).interrupted);
+        }
+        Net last(kSpec, 2, {.members = members});
+        const TrainReport report = train(last, inputs(), targets(), options);
+        CHECK(!report.interrupted);
+        CHECK(same_bits(last.flat(), unbroken.flat()));
+        CHECK(same_bits(report.losses, wanted.losses));
+      }
+    }
+  }
+}
+
+TEST_CASE("checkpoint: a finished training is resumed at once, or for more epochs") {
+  const Temporary file("more.checkpoint");
+  Net once(kSpec, 2), twice(kSpec, 2);
+  const TrainReport wanted = train(once, inputs(), targets(), {.epochs = 9});
+  TrainOptions options{.epochs = 5, .checkpoint = file.path(), .checkpoint_seconds = 0};
+  train(twice, inputs(), targets(), options);
+  options.resume = true;
+  const Tensor at_five = twice.flat().clone();
+  train(twice, inputs(), targets(), options);
+  CHECK(same_bits(twice.flat(), at_five));
+  options.epochs = 9;
+  CHECK(same_bits(train(twice, inputs(), targets(), options).losses, wanted.losses));
+  CHECK(same_bits(twice.flat(), once.flat()));
+  options.epochs = 8;
+  CHECK(message_of([&] { train(twice, inputs(), targets(), options); }) ==
+        "checkpoint: " + file.path() + ": member 0 has done 9 epochs, wanted at most 8");
+  // Nothing else is left beside it.
+  const std::filesystem::path folder = std::filesystem::path(file.path()).parent_path();
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    CHECK(entry.path().string().find(file.path() + ".") == std::string::npos);
+}
+
+TEST_CASE("checkpoint: of another net, other data or other options is refused") {
+  const Temporary file("other.checkpoint");
+  const std::string head = "checkpoint: " + file.path() + ": ";
+  const TrainOptions options{.epochs = 2, .checkpoint = file.path(), .resume = true};
+  Net net(kSpec, 2);
+  {
+    TrainOptions fresh = options;
+    fresh.resume = false;
+    train(net, inputs(), targets(), fresh);
+  }
+  const auto message = [&](Net of, const Tensor& x, const TrainOptions& with) {
+    const Tensor before = of.flat().clone();
+    const std::string text = message_of([&] { train(of, x, targets(), with); });
+    CHECK(same_bits(of.flat(), before));
+    return text;
+  };
+  const std::string mine =
+      "dense(17) layernorm relu dense(1) on 2 inputs, standard, sigma_w2 2, "
+      "first 2, sigma_b2 0.01, seeds 0, float32 on cpu";
+  CHECK(net_text(net) == mine);
+  CHECK(message(Net(kSpec, 2, {.seeds = {3, 4}}), inputs(), options) ==
+        head + "is of net '" + mine + "', wanted 'dense(17) layernorm relu dense(1) on 2 inputs, " +
+            "standard, sigma_w2 2, first 2, sigma_b2 0.01, seeds 3,4, float32 on cpu'");
+  const std::string y_print = fingerprint(targets());
+  CHECK(message(Net(kSpec, 2), normal({30, 2}, {5, 0}), options) ==
+        head + "is of data '" + fingerprint(inputs()) + "-" + y_print + "', wanted '" +
+            fingerprint(normal({30, 2}, {5, 0})) + "-" + y_print + "'");
+  TrainOptions slower = options;
+  slower.optimiser = AdamOptions{.lr = 0.1};
+  slower.batch = 5;
+  CHECK(message(Net(kSpec, 2), inputs(), slower) ==
+        head +
+            "is of options 'adam(lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08), batch 0, shuffle "
+            "seed 0', wanted 'adam(lr=0.1, beta1=0.9, beta2=0.999, eps=1e-08), batch 5, shuffle "
+            "seed 0'");
+
+  SafeTensors content = read_safetensors(file.path());
+  content.metadata["format"] = "pt";
+  write_safetensors(file.path(), content);
+  CHECK(message(Net(kSpec, 2), inputs(), options) ==
+        head + "got format 'pt', wanted 'keel checkpoint 1'");
+  file.write("");
+  CHECK(message(Net(kSpec, 2), inputs(), options) ==
+        "safetensors: " + file.path() +
+            ": got 0 bytes, wanted at least the 8 of a header's length");
+  std::filesystem::remove(file.path());
+  CHECK(message(Net(kSpec, 2), inputs(), options) ==
+        "safetensors: " + file.path() + ": cannot open: No such file or directory");
+}
+
+TEST_CASE("checkpoint: one that cannot be written says so") {
+  Net net(kSpec, 2);
+  CHECK(message_of([&] {
+          train(net, inputs(), targets(), {.epochs = 1, .checkpoint = "/nowhere/at/all"});
+        }) == "safetensors: /nowhere/at/all: cannot write: No such file or directory");
+}
+
+TEST_CASE("checkpoint: fingerprints tell shapes, dtypes and bits apart") {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {2, 2});
+  CHECK(fingerprint(x) == fingerprint(x.clone()));
+  CHECK(fingerprint(x) != fingerprint(x.reshape({4, 1})));
+  CHECK(fingerprint(x) != fingerprint(x.to(DType::f64)));
+  CHECK(fingerprint(Tensor::from<float>({0}, {1})) !=
+        fingerprint(Tensor::from<float>({-0.0f}, {1})));
+}

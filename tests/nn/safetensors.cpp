@@ -1,0 +1,96 @@
+#include "../../nn/safetensors.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "message_of.h"
+#include "temporary.h"
+
+using namespace keel;
+
+namespace {
+
+std::string with_length(const std::string& header, const std::string& data = "") {
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
+}
+
+}  // namespace
+
+TEST_CASE("safetensors: what was written is read, to the bit") {
+  const Temporary file("round.safetensors");
+  SafeTensors content;
+  content.metadata["who"] = "a \"quoted\" name";
+  content.tensors.emplace_back("odd", Tensor::from<float>({1, 2, 3}, {3, 1}));
+  content.tensors.emplace_back("scalar", Tensor::from<double>({0.1}, {}));
+  content.tensors.emplace_back("none", Tensor::zeros({0, 4}));
+  write_safetensors(file.path(), content);
+
+  const SafeTensors read = read_safetensors(file.path());
+  CHECK(read.metadata.at("who") == "a \"quoted\" name");
+  REQUIRE(read.tensors.size() == 3);
+  CHECK(read.find("odd")->shape() == Shape{3, 1});
+  CHECK(read.find("odd")->to_vector<float>() == std::vector<float>{1, 2, 3});
+  CHECK(read.find("scalar")->dtype() == DType::f64);
+  CHECK(read.find("scalar")->item() == 0.1);
+  CHECK(read.find("none")->shape() == Shape{0, 4});
+  CHECK(read.find("nothing") == nullptr);
+  std::uint64_t length;
+  const std::string bytes = file.read();
+  std::memcpy(&length, bytes.data(), 8);
+  CHECK(length % 8 == 0);  // data is aligned, and float64 comes first
+  CHECK(bytes.size() == 8 + length + 8 + 12);
+}
+
+TEST_CASE("safetensors: an empty file of tensors is fine") {
+  const Temporary file("empty.safetensors");
+  write_safetensors(file.path(), {});
+  CHECK(read_safetensors(file.path()).tensors.empty());
+}
+
+TEST_CASE("safetensors: a failed write leaves the old file and no other") {
+  const Temporary file("kept.safetensors");
+  file.write("precious");
+  SafeTensors twice;
+  twice.tensors.emplace_back("a", Tensor::zeros({1}));
+  twice.tensors.emplace_back("a", Tensor::zeros({1}));
+  CHECK(message_of([&] { write_safetensors(file.path(), twice); }) ==
+        "safetensors: " + file.path() + ": got two tensors named 'a'");
+  CHECK(file.read() == "precious");
+  CHECK(message_of([&] { write_safetensors("/nowhere/at/all", {}); }) ==
+        "safetensors: /nowhere/at/all: cannot write: No such file or directory");
+}
+
+TEST_CASE("safetensors: damaged files are refused with what is wrong") {
+  const Temporary file("damaged.safetensors");
+  const auto message = [&](const std::string& bytes) {
+    file.write(bytes);
+    std::string text = message_of([&] { read_safetensors(file.path()); });
+    const std::string head = "safetensors: " + file.path() + ": ";
+    return text.starts_with(head) ? text.substr(head.size()) : text;
+  };
+  CHECK(message_of([] { read_safetensors("/no/such/file"); }) ==
+        "safetensors: /no/such/file: cannot open: No such file or directory");
+  CHECK(message("abc") == "got 3 bytes, wanted at least the 8 of a header's length");
+  CHECK(message("this is no such file at all") ==
+        "truncated or no safetensors file: says its header has 2338328219631577204 bytes, the file "
+        "has 27");
+  CHECK(message(with_length("{garbage}")) == "the header is no JSON object");
+  CHECK(message(with_length("[1, 2]")) == "the header is no JSON object");
+  CHECK(message(with_length(R"({"a":3})")) ==
+        "the header describes 'a' as 3, wanted dtype, shape and two data_offsets");
+  CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})")) ==
+        R"(the header describes 'a' as {"data_offsets":[0,4],"dtype":"F32","shape":[-1]}, wanted )"
+        "dtype, shape and two data_offsets");
+  CHECK(message(with_length(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", "1234")) ==
+        "'a' has dtype F16, wanted F32 or F64");
+  CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234")) ==
+        "'a' [2] of float32 has 4 bytes, wanted 2 elements of 4");
+  CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "12")) ==
+        "truncated or damaged: the tensors need 4 bytes, the file has 2");
+  CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+                            "12345678")) == "'a' lies at bytes 4 to 8, wanted from 0");
+  CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1],"data_offsets":[0,4]}})",
+                            "1234")) == "'a' has 5 axes, wanted at most 4");
+}

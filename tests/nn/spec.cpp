@@ -1,0 +1,76 @@
+#include "../../nn/spec.h"
+
+#include <doctest/doctest.h>
+
+#include "../../core/error.h"
+#include "message_of.h"
+
+using namespace keel;
+
+TEST_CASE("spec: layers, options and blanks") {
+  const Spec spec = parse_spec(
+      "  dense(128) layernorm\trelu\n dense( 64 ) gelu silu "
+      "layernorm( affine = 0 , eps=1e-3 ) dense(1) ");
+  REQUIRE(spec.size() == 8);
+  CHECK(spec[0] == LayerSpec{.kind = LayerKind::dense, .width = 128});
+  CHECK(spec[1] == LayerSpec{.kind = LayerKind::layernorm});
+  CHECK(spec[3].width == 64);
+  CHECK(spec[6] == LayerSpec{.kind = LayerKind::layernorm, .affine = false, .eps = 1e-3});
+}
+
+TEST_CASE("spec: its text parses to itself") {
+  for (const char* text :
+       {"dense(1)", "dense(128) layernorm relu dense(128) relu dense(1)",
+        "dense(3) layernorm(affine=0) silu dense(2)", "dense(3) layernorm(eps=0) gelu dense(2)",
+        "dense(3) layernorm(affine=0, eps=0.001) dense(2)"}) {
+    CHECK(spec_text(parse_spec(text)) == text);
+    CHECK(parse_spec(spec_text(parse_spec(text))) == parse_spec(text));
+  }
+  CHECK(spec_text(parse_spec("dense(3) layernorm(affine=1) dense(2)")) ==
+        "dense(3) layernorm dense(2)");
+}
+
+TEST_CASE("spec: errors quote the wrong word") {
+  const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
+  CHECK(message("dense(8) layernrom relu dense(1)") ==
+        "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, gelu, silu, "
+        "layernorm or layernorm(affine=0, eps=0)");
+  CHECK(message("dense relu dense(1)") ==
+        "spec: got 'dense' (word 1), wanted dense(width) with a width from 1 to 2147483647");
+  for (const char* width : {"dense()", "dense(0)", "dense(-3)", "dense(1.5)", "dense(1,2)",
+                            "dense(4294967296)", "dense(12345678901234567890)"})
+    CHECK(message(width) ==
+          fmt::format("spec: got '{}' (word 1), wanted dense(width) with a width from 1 to "
+                      "2147483647",
+                      width));
+  CHECK(message("dense(8) relu(3) dense(1)") ==
+        "spec: got 'relu(3)' (word 2), wanted relu without parentheses");
+  CHECK(message("dense(8) layernorm(gain=0) dense(1)") ==
+        "spec: unknown option 'gain=0' in 'layernorm(gain=0)' (word 2), wanted affine=0|1 or "
+        "eps=value");
+  CHECK(message("dense(8) layernorm() dense(1)") ==
+        "spec: unknown option '' in 'layernorm()' (word 2), wanted affine=0|1 or eps=value");
+  CHECK(message("dense(8) layernorm(affine=2) dense(1)") ==
+        "spec: got affine '2' in 'layernorm(affine=2)' (word 2), wanted affine=0 or affine=1");
+  for (const char* eps : {"", "-1", "abc", "1e-3x", "nan", "inf"})
+    CHECK(message(fmt::format("dense(8) layernorm(eps={}) dense(1)", eps).c_str()) ==
+          fmt::format("spec: got eps '{}' in 'layernorm(eps={})' (word 2), wanted a number >= 0",
+                      eps, eps));
+  CHECK(message("dense(8)x relu dense(1)") ==
+        "spec: got 'x' after ')' in 'dense(8)x' (word 1), wanted a blank");
+  CHECK(message("dense(8)relu dense(1)") ==
+        "spec: got 'relu' after ')' in 'dense(8)relu' (word 1), wanted a blank");
+  CHECK(message("dense(8 relu dense(1)") ==
+        "spec: got 'dense(8 relu dense(1)' (word 1), wanted dense(width) with a width from 1 to "
+        "2147483647");
+  CHECK(message("dense(1) dense(8") == "spec: got 'dense(8' (word 2), wanted a closing ')'");
+  CHECK(message("dense)8(") == "spec: got '8(' after ')' in 'dense)8(' (word 1), wanted a blank");
+  CHECK(message("dense(8) relu) dense(1)") ==
+        "spec: got 'relu)' (word 2), wanted no ')' without '('");
+  for (const char* empty : {"", "  \n\t"})
+    CHECK(message(empty) == "spec: got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
+  CHECK(message("relu dense(1)") ==
+        "spec: got 'relu' (word 1) as the first layer, wanted dense(width)");
+  CHECK(message("dense(8) relu") ==
+        "spec: got 'relu' (word 2) as the last layer, wanted dense(k) for k outputs");
+}

@@ -1,0 +1,247 @@
+#include "../../nn/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "../../core/random.h"
+#include "bits.h"
+#include "message_of.h"
+
+using namespace keel;
+
+namespace {
+
+constexpr const char* kSpec = "dense(33) layernorm relu dense(17) gelu dense(1)";
+
+struct Data {
+  Tensor x, y;
+};
+
+Data some_data(std::int64_t n = 50, std::uint64_t seed = 1) {
+  const Tensor x = normal({n, 2}, {seed, 0}, 2);
+  std::vector<float> y, values = x.to_vector<float>();
+  for (std::int64_t i = 0; i < n; ++i) y.push_back(std::sin(values[2 * i]) + values[2 * i + 1]);
+  return {x, Tensor::from(y, {n, 1})};
+}
+
+Tensor stacked(const Tensor& a, const Tensor& b) {
+  Tensor both = Tensor::empty({2, a.size(0), a.size(1)});
+  copy(both[0], a);
+  copy(both[1], b);
+  return both;
+}
+
+// Runs f with so many OpenMP threads.
+template <class F>
+void with_threads([[maybe_unused]] int threads, F f) {
+#ifdef _OPENMP
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(threads);
+  f();
+  omp_set_num_threads(before);
+#else
+  f();
+#endif
+}
+
+}  // namespace
+
+TEST_CASE("train: lowers the loss, by Adam and by SGD, in both parameterisations") {
+  const Data data = some_data();
+  for (const auto parameterisation : {Parameterisation::standard, Parameterisation::ntk}) {
+    for (const OptimiserOptions& optimiser :
+         {OptimiserOptions(AdamOptions{.lr = 0.01}),
+          OptimiserOptions(SgdOptions{.lr = 0.005, .momentum = 0.9})}) {
+      for (std::int64_t batch : {0, 16}) {
+        Net net(kSpec, 2, {.parameterisation = parameterisation});
+        const TrainReport report =
+            train(net, data.x, data.y, {.epochs = 60, .batch = batch, .optimiser = optimiser});
+        const auto losses = report.losses.to_vector<double>();
+        REQUIRE(losses.size() == 60);
+        CHECK(losses.back() < 0.3 * losses.front());
+        CHECK(report.epochs_done == std::vector<std::int64_t>{60});
+        CHECK(!report.interrupted);
+      }
+    }
+  }
+}
+
+TEST_CASE("train: losses are those of the weights before each update") {
+  const Data data = some_data();
+  Net net(kSpec, 2);
+  const auto wanted = data.y.to_vector<double>(), got = net.predict(data.x).to_vector<double>();
+  double mse = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    mse += (got[i] - wanted[i]) * (got[i] - wanted[i]) / static_cast<double>(got.size());
+  const TrainReport full = train(net, data.x, data.y, {.epochs = 1});
+  CHECK(full.losses.item() == doctest::Approx(mse).epsilon(1e-5));
+  // Batches of unequal sizes weigh by their rows: at rate 0 they average to the full loss.
+  Net again(kSpec, 2);
+  const TrainReport batches =
+      train(again, data.x, data.y, {.epochs = 3, .batch = 16, .optimiser = SgdOptions{.lr = 0}});
+  for (double loss : batches.losses.to_vector<double>())
+    CHECK(loss == doctest::Approx(mse).epsilon(1e-5));
+}
+
+TEST_CASE("train: member s is the same seed trained alone, bit for bit, for any thread count") {
+  const Data data = some_data(), other = some_data(50, 2);
+  for (std::int64_t batch : {0, 16}) {
+    const TrainOptions options{.epochs = 7, .batch = batch, .shuffle_seed = 3};
+    std::vector<Tensor> ends;
+    for (int threads : {1, 2, 3, 8}) {
+      with_threads(threads, [&] {
+        Net ensemble(kSpec, 2, {.seeds = {4, 9, 2, 30, 31}});
+        const TrainReport report = train(ensemble, data.x, data.y, options);
+        ends.push_back(ensemble.flat());
+        for (std::int64_t s = 0; s < 5; ++s) {
+          Net alone(kSpec, 2, {.seed = ensemble.options().seeds[s]});
+          const TrainReport single = train(alone, data.x, data.y, options);
+          CHECK(same_bits(ensemble.member(s).flat(), alone.flat()));
+          CHECK(same_bits(report.losses[s], single.losses[0]));
+        }
+      });
+    }
+    for (const Tensor& end : ends) CHECK(same_bits(end, ends[0]));
+
+    Net pair(kSpec, 2, {.members = 2});
+    train(pair, stacked(data.x, other.x), stacked(data.y, other.y), options);
+    Net first(kSpec, 2, {.seed = 0}), second(kSpec, 2, {.seed = 1});
+    train(first, data.x, data.y, options);
+    train(second, other.x, other.y, options);
+    CHECK(same_bits(pair.member(0).flat(), first.flat()));
+    CHECK(same_bits(pair.member(1).flat(), second.flat()));
+  }
+}
+
+TEST_CASE(
+    "train: a large member, whose ops share the threads, ends the same for any thread count") {
+  const Data data = some_data(2300);
+  std::vector<Tensor> ends;
+  for (int threads : {1, 2, 3}) {
+    with_threads(threads, [&] {
+      Net net("dense(128) layernorm relu dense(128) relu dense(1)", 2);
+      train(net, data.x, data.y, {.epochs = 2});
+      ends.push_back(net.flat());
+    });
+  }
+  // Beside others, one thread has it to itself.
+  with_threads(2, [&] {
+    Net net("dense(128) layernorm relu dense(128) relu dense(1)", 2, {.members = 2});
+    train(net, data.x, data.y, {.epochs = 2});
+    ends.push_back(net.member(0).flat());
+  });
+  for (const Tensor& end : ends) CHECK(same_bits(end, ends[0]));
+}
+
+TEST_CASE("train: shuffles differ between seeds and epochs, and repeat") {
+  const Data data = some_data();
+  const auto end = [&](std::uint64_t shuffle_seed) {
+    Net net(kSpec, 2);
+    train(net, data.x, data.y, {.epochs = 2, .batch = 16, .shuffle_seed = shuffle_seed});
+    return net.flat();
+  };
+  CHECK(same_bits(end(1), end(1)));
+  CHECK(!same_bits(end(1), end(2)));
+}
+
+TEST_CASE("train: asks the system for no memory after the first epoch") {
+  const Data data = some_data();
+  for (std::int64_t batch : {0, 16}) {
+    Net net(kSpec, 2, {.members = 2});
+    Tensor losses = Tensor::zeros({20, 2}, DType::f64);
+    TrainStep step(net, data.x, data.y, {.batch = batch, .optimiser = AdamOptions{}}, losses);
+    std::uint64_t after_first = 0;
+    for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
+      step.start_epoch(epoch);
+      for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) step.run(step.rows_of(i));
+      if (epoch == 0) after_first = memory_stats(Device::cpu()).system_allocations;
+    }
+    CHECK(memory_stats(Device::cpu()).system_allocations == after_first);
+  }
+}
+
+TEST_CASE("train: the step of a whole ensemble at once agrees with members in turn") {
+  const Data data = some_data();
+  for (std::int64_t batch : {0, 16}) {
+    Net together(kSpec, 2, {.members = 3}), apart = together.clone();
+    Tensor losses = Tensor::zeros({5, 3}, DType::f64);
+    TrainStep step(together, data.x, data.y, {.batch = batch, .optimiser = AdamOptions{}}, losses);
+    for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
+      step.start_epoch(epoch);
+      for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) step.run(step.rows_of(i));
+    }
+    const TrainReport report = train(apart, data.x, data.y, {.epochs = 5, .batch = batch});
+    for (std::int64_t e = 0; e < 5; ++e)
+      for (std::int64_t s = 0; s < 3; ++s)
+        CHECK(losses[e].to_vector<double>()[s] ==
+              doctest::Approx(report.losses[s].to_vector<double>()[e]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("train: a loss that is not finite stops with member, seed, epoch and last loss") {
+  const Data data = some_data();
+  Net net(kSpec, 2, {.seed = 40});
+  const std::string diverged = message_of(
+      [&] { train(net, data.x, data.y, {.epochs = 50, .optimiser = SgdOptions{.lr = 1e6}}); });
+  CHECK(diverged.starts_with("train: got loss "));
+  CHECK(diverged.find("of member 0 (seed 40), wanted a finite one: its last was ") !=
+        std::string::npos);
+  Tensor bad_y = data.y.clone();
+  bad_y.data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
+  Net pair(kSpec, 2, {.seeds = {5, 7}});
+  CHECK(message_of([&] {
+          train(pair, stacked(data.x, data.x), stacked(data.y, bad_y), {.epochs = 30});
+        }) ==
+        "train: got loss nan in epoch 1 of member 1 (seed 7), wanted a finite one: none was; try a "
+        "smaller learning rate");
+}
+
+TEST_CASE("train: progress is told, and what its function throws comes out") {
+  const Data data = some_data();
+  Net net(kSpec, 2, {.members = 3});
+  int calls = 0;
+  Progress last;
+  train(net, data.x, data.y, {.epochs = 5, .progress = [&](const Progress& progress) {
+                                ++calls;
+                                last = progress;
+                              }});
+  CHECK(calls >= 1);
+  CHECK(last.members == 3);
+  CHECK(last.epochs == 15);
+  CHECK(last.epochs_done >= 1);
+  CHECK(std::isfinite(last.mean_loss));
+  CHECK(message_of([&] {
+          train(net, data.x, data.y,
+                {.epochs = 5, .progress = [](const Progress&) { fail("bar", "got no terminal"); }});
+        }) == "bar: got no terminal");
+}
+
+TEST_CASE("train: bad input") {
+  const Data data = some_data();
+  Net net(kSpec, 2), pair(kSpec, 2, {.members = 2});
+  const auto message = [&](Net& of, const Tensor& x, const Tensor& y, TrainOptions options) {
+    return message_of([&] { train(of, x, y, options); });
+  };
+  CHECK(message(net, data.y, data.y, {}) == "train: got x [50, 1], wanted [n, 2] or [1, n, 2]");
+  CHECK(message(pair, data.x, Tensor::zeros({3, 50, 1}), {}) ==
+        "train: got y [3, 50, 1], wanted [n, 1] or [2, n, 1]");
+  CHECK(message(net, data.x, data.y.slice(0, 49), {}) ==
+        "train: got 50 rows of x and 49 of y, wanted as many");
+  CHECK(message(net, Tensor::zeros({0, 2}), Tensor::zeros({0, 1}), {}) ==
+        "train: got no rows, wanted at least one");
+  CHECK(message(net, data.x, data.y.to(DType::f64), {}) ==
+        "train: y is float64, the net is float32: wanted one dtype");
+  CHECK(message(net, data.x, data.y, {.epochs = 0}) == "train: got 0 epochs, wanted at least 1");
+  CHECK(message(net, data.x, data.y, {.batch = -1}) ==
+        "train: got batch -1, wanted 0 (all rows) or more");
+  CHECK(message(net, data.x, data.y, {.resume = true}) ==
+        "train: got resume without a checkpoint, wanted the file to resume from");
+  CHECK(message(net, data.x, data.y, {.optimiser = AdamOptions{.lr = -1}}) ==
+        "adam: got lr -1, beta1 0.9, beta2 0.999, eps 1e-08, wanted lr, eps >= 0 and betas in [0, "
+        "1)");
+}

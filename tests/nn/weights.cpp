@@ -1,0 +1,124 @@
+#include "../../nn/weights.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "../../core/random.h"
+#include "../../nn/safetensors.h"
+#include "bits.h"
+#include "message_of.h"
+#include "temporary.h"
+
+using namespace keel;
+
+namespace {
+
+constexpr const char* kSpec = "dense(2) layernorm relu dense(1)";
+
+// As PyTorch's safetensors.torch.save_file lays out the state_dict of
+// Sequential(Linear(3, 2), LayerNorm(2), ReLU(), Linear(2, 1)): metadata first, tensors in the
+// order of their names, the header padded with spaces to a multiple of eight.
+std::string file_of_pytorch() {
+  std::string header = R"({"__metadata__":{"format":"pt"},)"
+                       R"("0.bias":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                       R"("0.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[8,32]},)"
+                       R"("1.bias":{"dtype":"F32","shape":[2],"data_offsets":[32,40]},)"
+                       R"("1.weight":{"dtype":"F32","shape":[2],"data_offsets":[40,48]},)"
+                       R"("3.bias":{"dtype":"F32","shape":[1],"data_offsets":[48,52]},)"
+                       R"("3.weight":{"dtype":"F32","shape":[1,2],"data_offsets":[52,60]}})";
+  while (header.size() % 8 != 0) header += ' ';
+  const std::uint64_t length = header.size();
+  const float data[15] = {0.5f,  -0.5f,              // 0.bias
+                          1,     2,     3, 4, 5, 6,  // 0.weight
+                          0.25f, 0.75f,              // 1.bias
+                          2,     3,                  // 1.weight
+                          -1,                        // 3.bias
+                          10,    100};               // 3.weight
+  return std::string(reinterpret_cast<const char*>(&length), 8) + header +
+         std::string(reinterpret_cast<const char*>(data), sizeof(data));
+}
+
+}  // namespace
+
+TEST_CASE("weights: a file laid out as PyTorch writes it") {
+  const Temporary file("torch.safetensors");
+  file.write(file_of_pytorch());
+  for (DType dtype : {DType::f32, DType::f64}) {
+    Net net(kSpec, 3, {.dtype = dtype});
+    load_weights(net, file.path());
+    const auto values = [&](std::size_t p) {
+      return net.layout().view(net.flat(), p).to_vector<float>();
+    };
+    CHECK(values(0) == std::vector<float>{1, 2, 3, 4, 5, 6});
+    CHECK(values(1) == std::vector<float>{0.5f, -0.5f});
+    CHECK(values(2) == std::vector<float>{2, 3});
+    CHECK(values(3) == std::vector<float>{0.25f, 0.75f});
+    // x = (1, 0, 0): z = (1.5, 3.5), standardised (-1, 1) but for eps, gained (-1.75, 3.75).
+    const Tensor x = Tensor::from<double>({1, 0, 0}, {1, 3}).to(dtype);
+    CHECK(net.predict(x).item() == doctest::Approx(100 * 3.75 - 1).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("weights: saved and loaded, to the bit") {
+  const Temporary file("round.safetensors");
+  for (std::int64_t members : {1, 3}) {
+    for (DType dtype : {DType::f32, DType::f64}) {
+      const Net saved(kSpec, 3, {.members = members, .seed = 1, .dtype = dtype});
+      Net loaded(kSpec, 3, {.members = members, .seed = 100, .dtype = dtype});
+      save_weights(saved, file.path());
+      load_weights(loaded, file.path());
+      CHECK(same_bits(saved.flat(), loaded.flat()));
+    }
+  }
+  CHECK(read_safetensors(file.path()).find("member2.3.weight")->shape() == Shape{1, 2});
+}
+
+TEST_CASE("weights: of the NTK parameterisation, as the same function in PyTorch") {
+  const Temporary file("ntk.safetensors");
+  const Tensor x = normal({5, 3}, {1, 0}, 1, DType::f64);
+  const Net ntk(kSpec, 3, {.parameterisation = Parameterisation::ntk, .dtype = DType::f64});
+  Net standard(kSpec, 3, {.seed = 9, .dtype = DType::f64});
+  Net back(kSpec, 3, {.parameterisation = Parameterisation::ntk, .seed = 9, .dtype = DType::f64});
+  save_weights(ntk, file.path());
+  load_weights(standard, file.path());
+  load_weights(back, file.path());
+  const auto wanted = ntk.predict(x).to_vector<double>();
+  const auto a = standard.predict(x).to_vector<double>(), b = back.predict(x).to_vector<double>();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    CHECK(a[i] == doctest::Approx(wanted[i]).epsilon(1e-12));
+    CHECK(b[i] == doctest::Approx(wanted[i]).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("weights: what does not fit is named, and the net stays as it was") {
+  const Temporary file("misfit.safetensors");
+  file.write(file_of_pytorch());
+  const std::string head = "weights: " + file.path() + ": ";
+  const auto message = [&](const char* spec, NetOptions options = {}) {
+    Net net(spec, 3, options);
+    const Tensor before = net.flat().clone();
+    const std::string text = message_of([&] { load_weights(net, file.path()); });
+    CHECK(same_bits(before, net.flat()));
+    return text;
+  };
+  CHECK(message("dense(2) layernorm relu dense(1) dense(1)") ==
+        head + "'4.weight' [1, 1] is missing; not used so far: none");
+  CHECK(message("dense(2) relu layernorm dense(1)") ==
+        head +
+            "'2.weight' [2] is missing; not used so far: '1.bias', '1.weight', '3.bias', "
+            "'3.weight'");
+  CHECK(message("dense(2) layernorm relu dense(2)") ==
+        head + "'3.weight' has shape [1, 2], wanted [2, 2]");
+  CHECK(message("dense(2) relu relu dense(1)") ==
+        head + "got '1.bias', '1.weight' too, which 'dense(2) relu relu dense(1)' does not have");
+  CHECK(message(kSpec, {.members = 2}) ==
+        head +
+            "'member0.0.weight' [2, 3] is missing; not used so far: '0.bias', '0.weight', "
+            "'1.bias', '1.weight', '3.bias', '3.weight'");
+  CHECK(message(kSpec, {.parameterisation = Parameterisation::ntk, .sigma_b2 = 0}) ==
+        head + "'0.bias' has no effect in the NTK parameterisation with sigma_b2 = 0, wanted > 0");
+  file.write(file_of_pytorch().substr(0, file_of_pytorch().size() - 4));
+  CHECK(message(kSpec) == "safetensors: " + file.path() +
+                              ": truncated or damaged: the tensors need 60 bytes, the file has 56");
+}
