@@ -101,6 +101,7 @@ class Report {
 /// Sections, one per file. Each verifies what it is about to time and throws where that fails.
 void bench_layer_norm(Report& report, Device device);
 void bench_training_step(Report& report, Device device);
+void bench_figure1(Report& report, Device device);
 Roofline measure_roofline(Device device);
 
 }  // namespace keel::bench

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   app.add_option("--device", device_name, "auto, cpu, cuda or cuda:N");
   app.add_option("--threads", threads, "CPU threads (default: all)");
   app.add_option("--json", json_path, "also write the results here");
-  app.add_option("--only", only, "one section: layer_norm, training_step");
+  app.add_option("--only", only, "one section: layer_norm, training_step, figure1");
   CLI11_PARSE(app, argc, argv);
 
   try {
@@ -32,14 +32,16 @@ int main(int argc, char** argv) {
 
     bench::Report report(device, roofline);
     const std::pair<const char*, void (*)(bench::Report&, Device)> sections[] = {
-        {"layer_norm", bench::bench_layer_norm}, {"training_step", bench::bench_training_step}};
+        {"layer_norm", bench::bench_layer_norm},
+        {"training_step", bench::bench_training_step},
+        {"figure1", bench::bench_figure1}};
     bool found = false;
     for (const auto& [name, run] : sections) {
       if (!only.empty() && only != name) continue;
       found = true;
       run(report, device);
     }
-    check(found, "bench", "got --only {}, wanted layer_norm or training_step", only);
+    check(found, "bench", "got --only {}, wanted layer_norm, training_step or figure1", only);
 
     if (json_path.empty()) return 0;
     nlohmann::json all = report.json();

@@ -2,8 +2,6 @@
 // 100 points, as bench/peers/train_step.py does it in PyTorch. Where that script's environment has
 // been made (bench/peers/setup.sh), it runs here too and the ratio is printed.
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
 #include <optional>
 #ifdef _OPENMP
 #include <omp.h>
@@ -12,6 +10,7 @@
 #include "../core/random.h"
 #include "../keel.h"
 #include "bench.h"
+#include "peer.h"
 
 namespace keel::bench {
 namespace {
@@ -70,29 +69,6 @@ struct Step {
   GradientSink sink;
 };
 
-// Microseconds an epoch from the last line of the peer's output; 0 where it did not run.
-double peer_microseconds(const std::string& arguments) {
-  namespace fs = std::filesystem;
-  const fs::path here = fs::path(KEEL_SOURCE_DIR) / "bench/peers";
-  const fs::path python = here / ".venv/bin/python";
-  if (!fs::exists(python)) return 0;
-  const std::string command =
-      fmt::format("'{}' '{}' {}", python.string(), (here / "train_step.py").string(), arguments);
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return 0;
-  std::string last, line;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
-    if (c != '\n') {
-      line += static_cast<char>(c);
-    } else {
-      last = std::exchange(line, {});
-    }
-  }
-  if (pclose(pipe) != 0) return 0;
-  const auto result = nlohmann::json::parse(last, nullptr, false);
-  return result.is_object() ? result["epoch_us"]["median"].get<double>() : 0;
-}
-
 }  // namespace
 
 void bench_training_step(Report& report, Device device) {
@@ -121,8 +97,10 @@ void bench_training_step(Report& report, Device device) {
     const std::uint64_t allocations = memory_stats(device).system_allocations - before;
     const std::string on = device.is_cuda() ? "" : fmt::format(", {} threads", threads);
     std::string note = fmt::format("{} allocations after the first epoch", allocations);
-    const double peer = peer_microseconds(fmt::format("--threads {}", threads) +
-                                          (device.is_cuda() ? " --device cuda" : ""));
+    const auto result = device.is_cpu()
+                            ? run_peer("train_step.py", fmt::format("--threads {}", threads))
+                            : std::nullopt;
+    const double peer = result ? (*result)["epoch_us"]["median"].get<double>() : 0;
     note += peer > 0 ? fmt::format(", PyTorch {:.0f} us: {:.1f} x", peer, peer * 1e-6 / time.median)
                      : ", PyTorch not measured (bench/peers/setup.sh)";
     report.add({"training epoch, 100 points, 2 x 128" + on, time, 0, flop, note});

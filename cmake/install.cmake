@@ -6,6 +6,7 @@ install(TARGETS keel_library EXPORT keelTargets ARCHIVE DESTINATION "${CMAKE_INS
 install(EXPORT keelTargets NAMESPACE keel:: DESTINATION "${package_folder}")
 if(TARGET keel)
   install(TARGETS keel RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(PROGRAMS experiments/plot.py DESTINATION "${CMAKE_INSTALL_DATADIR}/keel")
 endif()
 
 install(FILES keel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/keel")

@@ -48,6 +48,21 @@ class OutOfMemory : public Error {
   std::size_t needed_, free_;
 };
 
+/// Data that cannot be used; the tag is the file. Line and column count from 1, as editors do;
+/// 0: the file, or the line, as a whole.
+class DataError : public Error {
+ public:
+  DataError(std::string_view file, std::string_view message, std::int64_t line = 0,
+            std::int64_t column = 0)
+      : Error(file, message), line_(line), column_(column) {}
+  const std::string& file() const noexcept { return tag(); }
+  std::int64_t line() const noexcept { return line_; }
+  std::int64_t column() const noexcept { return column_; }
+
+ private:
+  std::int64_t line_, column_;
+};
+
 template <class Kind = Error, class... Parts>
 [[noreturn]] void fail(std::string_view tag, fmt::format_string<Parts...> format,
                        Parts&&... parts) {

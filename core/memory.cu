@@ -197,10 +197,16 @@ class Pool {
     return nullptr;
   }
 
+  // Blocks of other streams stay: a recorded graph may be about to write to them again.
   void trim_locked() {
+    void* stream = current_stream(device_);
     for (Waiting& waiting : lists_) {
-      while (Block* block = waiting.head) {
-        waiting.head = block->next;
+      for (Block** link = &waiting.head; Block* block = *link;) {
+        if (block->stream && block->stream != stream) {
+          link = &block->next;
+          continue;
+        }
+        *link = block->next;
         if (device_.is_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, block->capacity);
         system_free(device_, block->data);
         stats_.cached -= block->capacity;

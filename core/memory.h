@@ -57,7 +57,7 @@ struct MemoryStats {
 MemoryStats memory_stats(Device device);
 void reset_peak(Device device);
 
-/// Gives every waiting block back to the system.
+/// Gives waiting blocks back to the system: all, but those of another StreamScope that still lives.
 void trim_memory(Device device);
 
 /// Throws OutOfMemory unless `bytes` more could be had now: for plans made before allocating.

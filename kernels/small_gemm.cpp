@@ -73,6 +73,31 @@ void tile_of(int64_t rows, int64_t k, T alpha, const T* a, int64_t a_row, int64_
     tile_of<T, kRows - 1>(rows, k, alpha, a, a_row, a_col, b, b_stride, add, target, target_stride);
 }
 
+/// to[j][i] = from[i][j] for 8 x 8 floats, in registers: pairs, then quadruples, then halves.
+inline void transpose_8x8(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  typedef float Eight __attribute__((vector_size(32)));
+  typedef float Unaligned __attribute__((vector_size(32), aligned(4)));
+  Eight row[8], pair[8], quad[8];
+  for (int i = 0; i < 8; ++i) row[i] = *reinterpret_cast<const Unaligned*>(from + i * from_stride);
+  for (int i = 0; i < 8; i += 2) {
+    pair[i] = __builtin_shufflevector(row[i], row[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    pair[i + 1] = __builtin_shufflevector(row[i], row[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int half = 0; half < 8; half += 4)
+    for (int i = 0; i < 2; ++i) {
+      const Eight a = pair[half + i], b = pair[half + i + 2];
+      quad[half + 2 * i] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+      quad[half + 2 * i + 1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int j = 0; j < 4; ++j) {
+    const Eight a = quad[j], b = quad[j + 4];
+    *reinterpret_cast<Unaligned*>(to + j * to_stride) =
+        __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+    *reinterpret_cast<Unaligned*>(to + (j + 4) * to_stride) =
+        __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
 /// b's columns [first, first + count) of rows [at, at + depth) as a panel [depth, kTileCols],
 /// padded with zeros.
 template <class T>
@@ -94,9 +119,14 @@ void pack(const SmallGemm<T>& p, int64_t at, int64_t depth, int64_t first, int64
   constexpr int64_t kEight = 8;
   for (int64_t j = 0; j < count; j += kEight) {
     const int64_t strip = std::min(kEight, count - j);
-    for (int64_t l = 0; l < depth; ++l)
-      for (int64_t s = 0; s < strip; ++s)
-        panel[l * kCols + j + s] = p.b[(first + j + s) * p.k + at + l];
+    const T* from = p.b + (first + j) * p.k + at;
+    T* to = panel + j;
+    int64_t l = 0;
+    if constexpr (sizeof(T) == 4)
+      for (; strip == kEight && l + kEight <= depth; l += kEight)
+        transpose_8x8(from + l, p.k, to + l * kCols, kCols);
+    for (; l < depth; ++l)
+      for (int64_t s = 0; s < strip; ++s) to[l * kCols + s] = from[s * p.k + l];
   }
 }
 

@@ -17,6 +17,7 @@ def load_peer(name):
         import fig1_torch
         return fig1_torch, {
             "torch-eager": fig1_torch.run_eager,
+            "torch-eager-fused": partial(fig1_torch.run_eager, fused_adam=True),
             "torch-compile": fig1_torch.run_compiled,
         }[name]
     import fig1_jax
@@ -28,7 +29,7 @@ def load_peer(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peer", required=True, choices=["torch-eager", "torch-compile", "jax-vmap", "jax-map"])
+    parser.add_argument("--peer", required=True, choices=["torch-eager", "torch-eager-fused", "torch-compile", "jax-vmap", "jax-map"])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--epochs", type=int, default=FULL_EPOCHS)

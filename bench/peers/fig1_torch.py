@@ -39,14 +39,14 @@ def load_data(members, device):
     return torch.from_numpy(common.inputs()).to(device), torch.from_numpy(targets).to(device)
 
 
-def run_eager(members, epochs, device):
+def run_eager(members, epochs, device, fused_adam=False):
     x, targets = load_data(members, device)
 
     def train_nets(nets, epochs):
         """Returns the seconds it took."""
         start = time.perf_counter()
         for net, y in zip(nets, targets):
-            torch_net.train(net, torch_net.adam(net, fused=True), x, y, epochs)
+            torch_net.train(net, torch_net.adam(net, fused=fused_adam), x, y, epochs)
         synchronize(device)
         return time.perf_counter() - start
 

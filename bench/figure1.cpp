@@ -1,0 +1,147 @@
+// The training behind Figure 1: 60 nets (3 data sets x 4 architectures x 5 seeds), full-batch Adam
+// on 100 points, beside PyTorch eager and the strongest peers; and where an epoch's time goes.
+#include <cmath>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "../core/random.h"
+#include "../keel.h"
+#include "bench.h"
+#include "peer.h"
+
+namespace keel::bench {
+namespace {
+
+constexpr std::int64_t kPoints = 100, kWidth = 128, kSeeds = 5, kEpochs = 3000, kNets = 60;
+const char* const kSpecs[] = {
+    "dense(128) relu dense(128) relu dense(1)",
+    "dense(128) layernorm relu dense(128) relu dense(1)",
+    "dense(128) relu dense(128) layernorm relu dense(1)",
+    "dense(128) layernorm relu dense(128) layernorm relu dense(1)",
+};
+
+// sin x, x / 2 and x^2 / 5 on [-5, 5], each for kSeeds members: x [100, 1], y [15, 100, 1].
+std::pair<Tensor, Tensor> toy_data(Device device) {
+  std::vector<float> x(kPoints), y;
+  for (std::int64_t i = 0; i < kPoints; ++i) x[i] = -5 + 10 * static_cast<float>(i) / (kPoints - 1);
+  for (int data = 0; data < 3; ++data)
+    for (std::int64_t seed = 0; seed < kSeeds; ++seed)
+      for (float v : x) y.push_back(data == 0 ? std::sin(v) : data == 1 ? v / 2 : v * v / 5);
+  return {Tensor::from(x, {kPoints, 1}, device), Tensor::from(y, {3 * kSeeds, kPoints, 1}, device)};
+}
+
+// Trains all 60 nets; seconds, and the largest loss of any member, as the median of its last 200
+// epochs: single epochs of full-batch Adam jump.
+std::pair<double, double> train_all(Device device, std::int64_t epochs) {
+  const auto [x, y] = toy_data(device);
+  double seconds = 0, worst = 0;
+  for (const char* spec : kSpecs) {
+    std::vector<std::uint64_t> seeds;
+    for (int data = 0; data < 3; ++data)
+      for (std::uint64_t seed = 0; seed < kSeeds; ++seed) seeds.push_back(seed);
+    Net net(spec, 1, {.seeds = seeds, .device = device});
+    const TrainReport report = train(net, x, y, {.epochs = epochs});
+    seconds += report.seconds;
+    for (std::int64_t s = 0; s < net.members(); ++s) {
+      std::vector<double> last = report.losses[s].slice(epochs - 200, epochs).to_vector<double>();
+      std::nth_element(last.begin(), last.begin() + 100, last.end());
+      worst = std::max(worst, last[100]);
+    }
+  }
+  return {seconds, worst};
+}
+
+std::string against(const char* script, const std::string& arguments, const char* name,
+                    double seconds) {
+  const auto peer = run_peer(script, arguments);
+  if (!peer) return fmt::format("{} not measured", name);
+  const double theirs = (*peer)["seconds_scaled"].get<double>();
+  return fmt::format("{} {:.1f} s: {:.1f} x", name, theirs, theirs / seconds);
+}
+
+// What one epoch of one LN-every net spends on each kind of work, timed apart on the same shapes.
+void bench_breakdown(Report& report, Device device) {
+  const auto [x, all_y] = toy_data(device);
+  const Tensor y = all_y[0];
+  Net net(kSpecs[3], 1, {.device = device});
+  const Tensor losses = Tensor::zeros({1 << 20, 1}, DType::f64, device);
+  TrainStep step(net, x, y, {}, losses);
+  step.start_epoch(0);
+  const Timing epoch = measure(device, [&] { step.run(kPoints); });
+  report.add({"one epoch, LN every, 1 net", epoch});
+
+  const auto made = [&](std::int64_t rows, std::int64_t cols) {
+    return normal({rows, cols}, {1, 1}).to(device);
+  };
+  const Tensor h = made(kPoints, kWidth), d = made(kPoints, kWidth), w = made(kWidth, kWidth);
+  const Tensor w1 = made(kWidth, 1), w3 = made(1, kWidth), out = made(kPoints, 1);
+  const auto no = Transpose::no, yes = Transpose::yes;
+  const Timing products = measure(device, [&] {
+    gemm(no, yes, 1, x, w1, 1, h);  // forward: three layers
+    gemm(no, yes, 1, h, w, 1, d);
+    gemm(no, yes, 1, d, w3, 1, out);
+    gemm(yes, no, 1, out, h, 0, w3);  // derivatives of the weights, and of all inputs but x
+    gemm(no, no, 1, out, w3, 0, d);
+    gemm(yes, no, 1, d, h, 0, w);
+    gemm(no, no, 1, d, w, 0, h);
+    gemm(yes, no, 1, d, x, 0, w1);
+  });
+  Tape tape;
+  GradientSink gradients;
+  const Tensor gain = Tensor::full({kWidth}, 1, DType::f32, device);
+  const Tensor prediction = made(kPoints, 1), inner = made(kPoints, kWidth);
+  const Timing rows = measure(device, [&] {
+    tape.clear();
+    const Var leaf = tape.leaf(inner), vg = tape.leaf(gain), vb = tape.leaf(gain);
+    const Var twice = layer_norm_relu(layer_norm_relu(leaf, vg, vb), vg, vb);
+    tape.backward(twice, d, gradients);
+    tape.backward(mse(tape.leaf(prediction), y), gradients);
+    sum_rows(d, 1, false, gain);  // derivatives of the biases
+    sum_rows(d, 1, false, gain);
+  });
+  AdamState state(net.flat());
+  const Tensor zero = Tensor::zeros(net.flat().shape(), DType::f32, device);
+  const Timing update = measure(device, [&] { adam(net.flat(), zero, state); });
+  const auto share = [&](double seconds) {
+    return fmt::format("{:.0f}% of the epoch", 100 * seconds / epoch.median);
+  };
+  report.add({"  its matrix products", products, 0, 0, share(products.median)});
+  report.add({"  its row programs", rows, 0, 0, share(rows.median)});
+  report.add({"  its Adam update", update, 0, 0, share(update.median)});
+  const double rest = epoch.median - products.median - rows.median - update.median;
+  report.add({"  everything else (tape, launches, biases)", {rest, rest, rest}, 0, 0, share(rest)});
+}
+
+}  // namespace
+
+void bench_figure1(Report& report, Device device) {
+  const auto [seconds, worst] = train_all(device, kEpochs);
+  check(worst < 0.02, "bench", "a net ends at a loss of {}, wanted less than 0.02", worst);
+#ifdef _OPENMP
+  const int threads = omp_get_max_threads();
+#else
+  const int threads = 1;
+#endif
+  // Forward and backward: three products a layer, but no d_x of the first.
+  const double flop =
+      2.0 * kPoints * (3 * (kWidth * kWidth + kWidth) + 2 * kWidth) * kEpochs * kNets;
+  const std::string where =
+      fmt::format("--threads {} --device {}", threads, device.is_cuda() ? "cuda" : "cpu");
+  // Peers are timed on fewer epochs and scaled, as their JSON says.
+  std::string note = against("fig1.py", "--peer torch-eager --nets 12 --epochs 100 " + where,
+                             "PyTorch eager", seconds);
+  note += ", " + against("fig1.py", "--peer torch-eager-fused --nets 12 --epochs 100 " + where,
+                         "with fused Adam", seconds);
+  for (const char* peer : {"jax-map", "jax-vmap", "torch-compile"})
+    note += ", " + against("fig1.py", fmt::format("--peer {} --epochs 300 {}", peer, where), peer,
+                           seconds);
+  report.add({fmt::format("Figure 1: 60 nets x 3000 epochs, {} threads", threads),
+              {seconds, seconds, seconds},
+              0,
+              flop,
+              note});
+  bench_breakdown(report, device);
+}
+
+}  // namespace keel::bench

@@ -1,0 +1,162 @@
+#include "command_line.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <ctime>
+#include <new>
+#include <ostream>
+
+#include "../core/version.h"
+#include "command.h"
+
+namespace keel {
+namespace {
+
+// As a shell would need it to be typed.
+std::string quoted(const std::string& argument) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,:/@%";
+  if (!argument.empty() && argument.find_first_not_of(kPlain) == argument.npos) return argument;
+  std::string text = "'";
+  for (char c : argument) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+// --threads for as long as a command runs.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(int threads) {
+#ifdef _OPENMP
+    before_ = omp_get_max_threads();
+    if (threads > 0) omp_set_num_threads(threads);
+#else
+    check(threads <= 1, "threads", "got --threads {}, but this build has no OpenMP", threads);
+#endif
+  }
+  ~ThreadLimit() {
+#ifdef _OPENMP
+    omp_set_num_threads(before_);
+#endif
+  }
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  [[maybe_unused]] int before_ = 1;
+};
+
+std::string check_device_name(const std::string& text) {
+  int index = 0;
+  const bool numbered = text.starts_with("cuda:") &&
+                        std::from_chars(text.data() + 5, text.data() + text.size(), index).ptr ==
+                            text.data() + text.size();
+  if (text == "auto" || text == "cpu" || text == "cuda" || (numbered && text.size() > 5)) return "";
+  return fmt::format("got '{}', wanted auto, cpu, cuda or cuda:N", text);
+}
+
+void declare_common(CLI::App& app, CommonOptions& options) {
+  app.add_option("--device", options.device, "auto (a GPU where one is visible), cpu, cuda, cuda:N")
+      ->check(check_device_name)
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "processor threads to use (default: all)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--out", options.out, "folder for what the command writes");
+  app.add_option("--seed", options.seed, "first seed of the random numbers")
+      ->check([](const std::string& text) {
+        return text.starts_with("-") ? fmt::format("got {}, wanted 0 or more", text) : "";
+      })
+      ->capture_default_str();
+  app.add_flag("--quiet", options.quiet, "no progress bar, no notes, no table");
+  app.add_flag("--json", options.json, "print the summary as JSON instead of a table");
+}
+
+int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::ostream& err) {
+  std::string command_line = "keel";
+  for (const std::string& argument : arguments) command_line += " " + quoted(argument);
+  const auto started = std::chrono::steady_clock::now();
+  const std::string date = utc_now();
+  if (!arguments.empty() && arguments[0] == "help") {  // keel help train = keel train --help
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+  }
+
+  CLI::App app("What does a neural network do far from its training data?", "keel");
+  app.set_version_flag("--version", fmt::format("keel {} (commit {})", version(), git_commit()));
+  app.require_subcommand(1);
+  app.footer("keel help COMMAND shows a command's options.");
+  CommonOptions options;
+  std::vector<Run> runs;
+  std::string names;
+  for (const Command& command : commands()) {
+    CLI::App& sub = *app.add_subcommand(command.name, command.summary);
+    runs.push_back(command.declare(sub));
+    declare_common(sub, options);
+    names += (names.empty() ? "" : ", ") + std::string(command.name);
+  }
+  if (arguments.empty()) {
+    err << app.help();
+    return 2;
+  }
+  const std::string& first = arguments[0];
+  const bool known = std::any_of(commands().begin(), commands().end(),
+                                 [&](const Command& command) { return first == command.name; });
+  if (!known && !first.starts_with("-"))
+    throw UsageError("usage", fmt::format("got command '{}', wanted one of {}", first, names));
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error, out, err);  // --help, --version
+    throw UsageError("usage", error.what());
+  }
+
+  const ThreadLimit limit(options.threads);
+  Context context{
+      std::move(command_line), options, Device::parse(options.device), out, err, started, date};
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (app.got_subcommand(commands()[i].name)) return runs[i](context);
+  return 2;
+}
+
+}  // namespace
+
+void Context::note(std::string_view line) const {
+  if (!options.quiet) err << line << '\n';
+}
+
+int run_command_line(const std::vector<std::string>& arguments, std::ostream& out,
+                     std::ostream& err) {
+  try {
+    const int code = parse_and_run(arguments, out, err);
+    out.flush();
+    check(static_cast<bool>(out), "output", "cannot write to standard output");
+    return code;
+  } catch (const UsageError& error) {
+    err << "keel: " << error.what() << '\n';
+    return 2;
+  } catch (const std::bad_alloc&) {
+    err << "keel: out of memory: the system has no more for this process\n";
+  } catch (const std::exception& error) {
+    err << "keel: " << error.what() << '\n';
+  } catch (...) {
+    err << "keel: an error that is no std::exception was thrown\n";
+  }
+  return 1;
+}
+
+}  // namespace keel

@@ -1,0 +1,132 @@
+#include "examples.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace keel {
+namespace {
+
+// Where in `table` each feature of the training table is, and the target: -1 where it is absent.
+struct Places {
+  std::vector<std::int64_t> features;
+  std::int64_t target = -1;
+};
+
+Examples gather(const Table& table, const Places& places) {
+  Examples examples;
+  examples.rows = table.rows;
+  examples.features = static_cast<std::int64_t>(places.features.size());
+  examples.x.reserve(static_cast<std::size_t>(examples.rows * examples.features));
+  for (std::int64_t row = 0; row < table.rows; ++row) {
+    for (std::int64_t col : places.features) examples.x.push_back(table.at(row, col));
+    if (places.target >= 0) examples.y.push_back(table.at(row, places.target));
+  }
+  for (std::int64_t col : places.features)
+    examples.names.push_back(table.names.empty() ? fmt::format("column {}", col + 1)
+                                                 : table.names[col]);
+  return examples;
+}
+
+Places all_but(std::int64_t cols, std::int64_t target) {
+  Places places;
+  places.target = target;
+  for (std::int64_t col = 0; col < cols; ++col)
+    if (col != target) places.features.push_back(col);
+  return places;
+}
+
+bool unique_names(const Table& table) {
+  std::vector<std::string> sorted = table.names;
+  std::sort(sorted.begin(), sorted.end());
+  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+}
+
+Places by_name(const Table& table, const Table& training, std::int64_t target) {
+  Places places;
+  for (std::int64_t col = 0; col < training.cols; ++col) {
+    const auto found = std::find(table.names.begin(), table.names.end(), training.names[col]);
+    const auto at = found == table.names.end() ? -1 : found - table.names.begin();
+    if (col == target) {
+      places.target = at;
+      continue;
+    }
+    if (at < 0)
+      throw DataError(table.file,
+                      fmt::format("line 1: there is no column '{}', which {} has",
+                                  training.names[col], training.file),
+                      1);
+    places.features.push_back(at);
+  }
+  return places;
+}
+
+}  // namespace
+
+Examples training_examples(const Table& table, const std::string& target) {
+  const std::int64_t at = find_column(table, target);
+  if (table.cols < 2)
+    throw DataError(table.file, "got 1 column, wanted the target and at least one feature");
+  return gather(table, all_but(table.cols, at));
+}
+
+Examples test_examples(const Table& table, const Table& training, const std::string& target) {
+  const std::int64_t at = find_column(training, target);
+  const bool named = !table.names.empty() && !training.names.empty();
+  if (named && unique_names(table) && unique_names(training))
+    return gather(table, by_name(table, training, at));
+  if (table.cols == training.cols) return gather(table, all_but(table.cols, at));
+  if (table.cols == training.cols - 1) return gather(table, all_but(table.cols, -1));
+  throw DataError(table.file,
+                  fmt::format("got {} columns, wanted the {} of {}, with or without the target",
+                              table.cols, training.cols, training.file));
+}
+
+Standardise parse_standardise(const std::string& text) {
+  if (text == "none") return Standardise::none;
+  if (text == "x") return Standardise::x;
+  check(text == "xy", "standardise", "got '{}', wanted none, x or xy", text);
+  return Standardise::xy;
+}
+
+Standardiser::Standardiser(Standardise what, const Examples& training)
+    : x_(static_cast<std::size_t>(training.features)) {
+  const double n = static_cast<double>(training.rows);
+  // `at(row)` is the column's value; false where it never changes.
+  const auto fit = [&](Column& column, auto at) {
+    bool changes = false;
+    double sum = 0, squares = 0;
+    for (std::int64_t row = 0; row < training.rows; ++row) {
+      sum += at(row);
+      changes |= at(row) != at(0);
+    }
+    column.mean = changes ? sum / n : at(0);
+    for (std::int64_t row = 0; row < training.rows; ++row)
+      squares += (at(row) - column.mean) * (at(row) - column.mean);
+    if (changes && squares > 0) column.scale = std::sqrt(squares / n);
+    return changes;
+  };
+  if (what == Standardise::xy) fit(y_, [&](std::int64_t row) { return training.y[row]; });
+  for (std::int64_t col = 0; col < training.features; ++col) {
+    Column column;
+    if (!fit(column, [&](std::int64_t row) { return training.x[row * training.features + col]; }))
+      constant_.push_back(col);
+    if (what != Standardise::none) x_[col] = column;
+  }
+}
+
+std::vector<double> Standardiser::x(const Examples& examples) const {
+  std::vector<double> result(examples.x.size());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const Column& column = x_[i % x_.size()];
+    result[i] = (examples.x[i] - column.mean) / column.scale;
+  }
+  return result;
+}
+
+std::vector<double> Standardiser::y(const Examples& examples) const {
+  std::vector<double> result(examples.y.size());
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = (examples.y[i] - y_.mean) / y_.scale;
+  return result;
+}
+
+}  // namespace keel

@@ -1,0 +1,53 @@
+// Rows to learn from: a table split into features and a target, and how they are standardised.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "table.h"
+
+namespace keel {
+
+struct Examples {
+  std::int64_t rows = 0, features = 0;
+  std::vector<double> x;           ///< [rows, features]
+  std::vector<double> y;           ///< [rows]; empty where the table has no target
+  std::vector<std::string> names;  ///< one a feature: its header, or "column 3" (from 1)
+};
+
+/// Every column but `target` (a name, or a number from 0) is a feature.
+Examples training_examples(const Table& table, const std::string& target);
+
+/// The same features and target from another table: by name where both have a header, else by
+/// place. The target may be absent from it. Throws DataError naming what is missing.
+Examples test_examples(const Table& table, const Table& training, const std::string& target);
+
+enum class Standardise { none, x, xy };
+
+/// "none", "x" or "xy". Throws keel::Error for anything else.
+Standardise parse_standardise(const std::string& text);
+
+/// (value - mean) / population standard deviation, by the statistics of the training rows.
+/// A constant column has no deviation: it is divided by 1, so that it becomes 0 in training.
+class Standardiser {
+ public:
+  Standardiser(Standardise what, const Examples& training);
+
+  std::vector<double> x(const Examples& examples) const;  ///< [rows, features]
+  std::vector<double> y(const Examples& examples) const;  ///< [rows]
+  double y_in_own_units(double standardised) const { return standardised * y_.scale + y_.mean; }
+
+  /// Features that never change in training, from which nothing can be learnt.
+  const std::vector<std::int64_t>& constant_features() const { return constant_; }
+
+ private:
+  struct Column {
+    double mean = 0, scale = 1;
+  };
+  std::vector<Column> x_;
+  Column y_;
+  std::vector<std::int64_t> constant_;
+};
+
+}  // namespace keel

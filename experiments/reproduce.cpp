@@ -1,0 +1,108 @@
+#include "reproduce.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+
+#include "plotting.h"
+
+namespace keel {
+namespace {
+
+struct Choice {
+  std::string name;
+  ReproduceOptions options;
+  bool no_plot = false;
+};
+
+constexpr const char* kAllFigures = "figures";
+
+std::string known_names() {
+  std::string names;
+  for (const Experiment& experiment : experiments()) names += std::string(experiment.name) + ", ";
+  return names + kAllFigures;
+}
+
+struct Done {
+  Json summary;
+  std::string table;
+  std::vector<std::string> pictures;
+};
+
+// One experiment, from its computation to its pictures.
+Done reproduce_one(const Context& outer, const Choice& choice, const Experiment& experiment,
+                   const OutputFolder& folder) {
+  Context context = outer;
+  context.started = std::chrono::steady_clock::now();  // of this one, where it is one of several
+  const Reproduced result = experiment.run(context, choice.options, folder);
+  Done done;
+  done.table = result.table;
+  done.summary = summarise(context, result.numbers);
+  folder.write("summary.json", json_text(done.summary));
+  if (!experiment.drawn || choice.no_plot) return done;
+  const Drawn drawn = run_plot(experiment.name, folder.path(""));
+  done.pictures = drawn.pictures;
+  if (drawn.pictures.empty()) context.note(drawn.how_later);
+  done.summary["pictures"] = drawn.pictures;
+  folder.write("summary.json", json_text(done.summary));
+  return done;
+}
+
+int run_reproduce(const Choice& choice, Context& context) {
+  const bool all = choice.name == kAllFigures;
+  std::vector<const Experiment*> chosen;
+  for (const Experiment& experiment : experiments())
+    if (all ? experiment.in_figures : choice.name == experiment.name) chosen.push_back(&experiment);
+  if (chosen.empty())
+    throw UsageError("reproduce",
+                     fmt::format("got '{}', wanted one of {}", choice.name, known_names()));
+
+  const OutputFolder folder(context.options.out.empty() ? "out/" + choice.name
+                                                        : context.options.out);
+  std::vector<OutputFolder> folders;  // tried before any work starts
+  for (const Experiment* experiment : chosen)
+    folders.push_back(all ? OutputFolder(folder.path(experiment->name)) : folder);
+  Json figures = Json::object(), pictures = Json::array();
+  Json summary;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const Done done = reproduce_one(context, choice, *chosen[i], folders[i]);
+    if (!context.options.json && !context.options.quiet)
+      context.out << (i > 0 ? "\n" : "") << done.table << std::flush;
+    for (const std::string& picture : done.pictures) pictures.push_back(picture);
+    figures[chosen[i]->name] = done.summary;
+    summary = done.summary;
+  }
+  if (all) {
+    summary = summarise(context, {{"figures", figures}, {"pictures", pictures}});
+    folder.write("summary.json", json_text(summary));
+  }
+  if (context.options.json) {
+    context.out << json_text(summary);
+  } else if (!context.options.quiet && !pictures.empty()) {
+    context.out << "\npictures:\n";
+    for (const Json& picture : pictures) context.out << picture.get<std::string>() << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+
+Run declare_reproduce(CLI::App& app) {
+  const auto choice = std::make_shared<Choice>();
+  std::string list;
+  for (const Experiment& experiment : experiments())
+    list += fmt::format("\n  {:8} {}", experiment.name, experiment.summary);
+  list += fmt::format("\n  {:8} all of these that need no data", kAllFigures);
+  app.add_option("name", choice->name, "what to reproduce:" + list)->required();
+  app.add_option("--seeds", choice->options.seeds, "nets a panel (default: as in the paper)")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--epochs", choice->options.epochs, "of training (default: as in the paper)")
+      ->check(CLI::Range(1, 1000000000));
+  app.add_flag("--no-plot", choice->no_plot, "write the numbers, draw no picture");
+  app.footer(
+      "Writes curves.csv, training.csv, summary.json and the pictures into --out (default "
+      "out/NAME).");
+  return [choice](Context& context) { return run_reproduce(*choice, context); };
+}
+
+}  // namespace keel

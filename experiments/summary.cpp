@@ -1,0 +1,36 @@
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "../core/version.h"
+#include "command.h"
+
+namespace keel {
+
+Json summarise(const Context& context, const Json& numbers) {
+  Json backend = Json::object();
+  for (const auto& [name, what] : backends()) backend[name] = what;
+#ifdef _OPENMP
+  const int threads = omp_get_max_threads();
+#else
+  const int threads = 1;
+#endif
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - context.started;
+  Json summary = {{"command", context.command_line},
+                  {"date", context.date},
+                  {"seconds", seconds.count()},
+                  {"version", version()},
+                  {"commit", git_commit()},
+                  {"device", context.device.str()},
+                  {"device_name", describe(context.device).name},
+                  {"threads", threads},
+                  {"backends", backend}};
+  summary.update(numbers);
+  return summary;
+}
+
+std::string json_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace keel

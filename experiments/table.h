@@ -1,0 +1,38 @@
+// Tables of numbers from text: CSV (commas or semicolons) or columns set apart by blanks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../core/error.h"
+
+namespace keel {
+
+struct Table {
+  std::string file;                ///< where it came from, for messages
+  std::vector<std::string> names;  ///< one a column; empty where the file has no header
+  std::int64_t rows = 0, cols = 0;
+  std::vector<double> values;  ///< [rows, cols], row-major, every one finite
+
+  double at(std::int64_t row, std::int64_t col) const { return values[row * cols + col]; }
+};
+
+/// Reads a table. The first line is a header where none of its fields is a number. Fields may be
+/// "quoted"; a BOM, CRLF and blank lines at the end are accepted.
+/// Throws DataError, naming file, line and column, for a field that is missing, not a number,
+/// infinite or NaN, for rows of different lengths, and for fewer than `min_rows` rows.
+Table read_table(const std::string& path, std::int64_t min_rows = 1);
+
+/// The same from memory; `file` is what messages call it.
+Table parse_table(std::string_view text, const std::string& file, std::int64_t min_rows = 1);
+
+/// The column called `which` or, where none is, of that number: from 0, or from the end where
+/// negative. Throws DataError that lists the columns there are.
+std::int64_t find_column(const Table& table, const std::string& which);
+
+/// The whole of a file. Throws DataError where it is missing, a folder, or cannot be read.
+std::string read_file(const std::string& path);
+
+}  // namespace keel

@@ -1,0 +1,19 @@
+// Aligned columns for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace keel {
+
+/// One line per row, columns as wide as their widest cell and two blanks apart: the first
+/// `left` columns flush left, the others flush right.
+std::string text_table(const std::vector<std::vector<std::string>>& rows, std::size_t left);
+
+/// A number to `digits` significant digits; "-" where it is not finite.
+std::string brief(double value, int digits = 3);
+
+/// "0.51 +- 0.02"; without the interval where there is none.
+std::string brief(double value, double half_width, int digits);
+
+}  // namespace keel

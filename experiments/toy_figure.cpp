@@ -1,0 +1,162 @@
+#include "toy_figure.h"
+
+#include <cmath>
+#include <limits>
+
+#include "../nn/trainer.h"
+
+namespace keel {
+namespace {
+
+using Rows = std::vector<std::vector<double>>;
+
+constexpr double kFarBegin = 1e2, kFarEnd = 1e4;
+constexpr std::int64_t kFarPoints = 41, kCurvePoints = 501;
+constexpr double kLearningRate = 1e-3;
+
+// Predictions of each member at the points x.
+Rows predict(const Net& net, const std::vector<double>& x, Device device) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  const Tensor inputs = Tensor::from(x, {n, 1}).to(DType::f32).to(device);
+  const std::vector<double> all = net.predict(inputs).to_vector<double>();
+  Rows rows;
+  for (auto row = all.begin(); row != all.end(); row += n) rows.emplace_back(row, row + n);
+  return rows;
+}
+
+double mean_square_error(const std::vector<double>& predicted, const std::vector<double>& wanted) {
+  const double root = rmse(predicted, wanted);
+  return root * root;
+}
+
+std::vector<double> values_of(const ToyData& data, const std::vector<double>& x) {
+  std::vector<double> y;
+  for (double at : x) y.push_back(data.f(at));
+  return y;
+}
+
+// [S, n, 1]: the members of one data set after those of another.
+Tensor targets(const std::vector<double>& x, const ToyOptions& options) {
+  std::vector<double> all;
+  for (const ToyData& data : toy_data())
+    for (std::int64_t seed = 0; seed < options.seeds; ++seed)
+      for (double y : values_of(data, x)) all.push_back(y);
+  const auto members = static_cast<std::int64_t>(toy_data().size()) * options.seeds;
+  return Tensor::from(all, {members, kToyPoints, 1}).to(DType::f32).to(options.device);
+}
+
+std::vector<Estimate> band_of(const Rows& curves) {
+  std::vector<Estimate> band;
+  std::vector<double> at(curves.size());
+  for (std::size_t i = 0; i < curves[0].size(); ++i) {
+    for (std::size_t s = 0; s < curves.size(); ++s) at[s] = curves[s][i];
+    band.push_back(mean_with_interval(at));
+  }
+  return band;
+}
+
+// What the figure shows of one trained ensemble: one panel a data set.
+void add_panels(ToyRun& run, const ToyNet& toy, const Net& net, const ToyOptions& options) {
+  const std::vector<double> far = log_spaced(kFarBegin, kFarEnd, kFarPoints);
+  std::vector<double> far_left;
+  for (double x : far) far_left.push_back(-x);
+  const Rows at_data = predict(net, run.training_x, options.device);
+  const Rows curves = predict(net, run.x, options.device);
+  const Rows left = predict(net, far_left, options.device);
+  const Rows right = predict(net, far, options.device);
+  std::size_t member = 0;
+  for (const ToyData& data : toy_data()) {
+    ToyPanel panel{&data, toy, {}, {}, {}, {}, {}};
+    const std::vector<double> wanted = values_of(data, run.training_x);
+    for (std::int64_t seed = 0; seed < options.seeds; ++seed, ++member) {
+      panel.curves.push_back(curves[member]);
+      panel.train_mse.push_back(mean_square_error(at_data[member], wanted));
+      panel.exponents.push_back(far_field_exponent(far, left[member], right[member]));
+      panel.far_size.push_back((std::abs(left[member].back()) + std::abs(right[member].back())) /
+                               2);
+    }
+    panel.band = band_of(panel.curves);
+    run.panels.push_back(std::move(panel));
+  }
+}
+
+}  // namespace
+
+const std::vector<ToyData>& toy_data() {
+  static const std::vector<ToyData> all = {
+      {"sinusoid", "y = sin(x)", [](double x) { return std::sin(x); }},
+      {"linear", "y = x / 2", [](double x) { return x / 2; }},
+      {"quadratic", "y = x^2 / 5", [](double x) { return x * x / 5; }},
+  };
+  return all;
+}
+
+std::vector<double> evenly_spaced(double begin, double end, std::int64_t count) {
+  std::vector<double> points;
+  for (std::int64_t i = 0; i < count; ++i)
+    points.push_back(begin +
+                     (end - begin) * static_cast<double>(i) / static_cast<double>(count - 1));
+  return points;
+}
+
+std::vector<double> log_spaced(double begin, double end, std::int64_t count) {
+  std::vector<double> points = evenly_spaced(std::log(begin), std::log(end), count);
+  for (double& point : points) point = std::exp(point);
+  return points;
+}
+
+ToyNet toy_net(const std::string& net, const std::string& activation) {
+  const bool first = net == "ln_first" || net == "ln_every";
+  const bool second = net == "ln_second" || net == "ln_every";
+  check(first || second || net == "standard", "toy_net",
+        "got net '{}', wanted standard, ln_first, ln_second or ln_every", net);
+  return {net, activation,
+          fmt::format("dense(128) {}{} dense(128) {}{} dense(1)", first ? "layernorm " : "",
+                      activation, second ? "layernorm " : "", activation)};
+}
+
+double far_field_exponent(const std::vector<double>& x, const std::vector<double>& left,
+                          const std::vector<double>& right) {
+  const auto logs = [](const std::vector<double>& values) {
+    std::vector<double> result;
+    for (double v : values)  // an exact zero has no logarithm; the smallest double stands for it
+      result.push_back(std::log(std::max(std::abs(v), std::numeric_limits<double>::min())));
+    return result;
+  };
+  const std::vector<double> log_x = logs(x);
+  return (least_squares_slope(log_x, logs(left)) + least_squares_slope(log_x, logs(right))) / 2;
+}
+
+std::int64_t toy_epochs(std::size_t nets, const ToyOptions& options) {
+  return static_cast<std::int64_t>(nets * toy_data().size()) * options.seeds * options.epochs;
+}
+
+ToyRun run_toy_figure(const std::vector<ToyNet>& nets, const ToyOptions& options) {
+  ToyRun run;
+  run.training_x = evenly_spaced(-kToyEnd, kToyEnd, kToyPoints);
+  run.x = evenly_spaced(-kCurveEnd, kCurveEnd, kCurvePoints);
+  const Tensor x = Tensor::from(run.training_x, {kToyPoints, 1}).to(DType::f32).to(options.device);
+  const Tensor y = targets(run.training_x, options);
+
+  NetOptions net_options;
+  net_options.device = options.device;
+  for (std::size_t i = 0; i < toy_data().size(); ++i)
+    for (std::int64_t seed = 0; seed < options.seeds; ++seed)
+      net_options.seeds.push_back(options.first_seed + static_cast<std::uint64_t>(seed));
+  std::int64_t epochs_before = 0;
+  TrainOptions train_options;
+  train_options.epochs = options.epochs;
+  train_options.optimiser = AdamOptions{kLearningRate};
+  train_options.progress = [&](const Progress& progress) {
+    if (options.progress) options.progress(epochs_before + progress.epochs_done);
+  };
+  for (const ToyNet& toy : nets) {
+    Net net(toy.spec, 1, net_options);
+    run.training_seconds += train(net, x, y, train_options).seconds;
+    epochs_before += toy_epochs(1, options);
+    add_panels(run, toy, net, options);
+  }
+  return run;
+}
+
+}  // namespace keel

@@ -1,0 +1,15 @@
+// What `keel reproduce fig1` and `fig5` write and print.
+#pragma once
+
+#include "reproduce.h"
+#include "toy_figure.h"
+
+namespace keel {
+
+/// Trains, then writes curves.csv (every panel's mean, 95% interval and seeds by x) and
+/// training.csv (the data).
+Reproduced reproduce_toy(const std::string& name, const std::vector<ToyNet>& nets,
+                         const Context& context, const ReproduceOptions& options,
+                         const OutputFolder& folder);
+
+}  // namespace keel

@@ -1,0 +1,262 @@
+// keel train: a net, or an ensemble of them, on any table of numbers.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <ostream>
+
+#include "../nn/trainer.h"
+#include "../nn/weights.h"
+#include "command.h"
+#include "examples.h"
+#include "interrupt.h"
+#include "output.h"
+#include "progress_bar.h"
+#include "statistics.h"
+#include "text_table.h"
+
+namespace keel {
+namespace {
+
+constexpr int kStopped = 130;  // what a shell reports for a program ended by Ctrl-C
+
+struct Choice {
+  std::string net, data, target, test, standardise = "x", save_weights, save, checkpoint;
+  std::int64_t epochs = 1000, batch = 0, seeds = 1;
+  double lr = 1e-3;
+  bool resume = false;
+};
+
+using Rows = std::vector<std::vector<double>>;  // by member, in y's own units
+
+Tensor to_device(const std::vector<double>& values, std::int64_t rows, Device device) {
+  const auto cols = static_cast<std::int64_t>(values.size()) / rows;
+  for (double value : values)
+    check(std::isfinite(static_cast<float>(value)), "train",
+          "got {} as an input or target, which float32 cannot hold: standardise it", value);
+  return Tensor::from(values, {rows, cols}).to(DType::f32).to(device);
+}
+
+Rows predict(const Net& net, const Standardiser& standardiser, const Examples& examples) {
+  const Tensor x = to_device(standardiser.x(examples), examples.rows, net.options().device);
+  const std::vector<double> all = net.predict(x).to_vector<double>();
+  Rows rows;
+  for (auto row = all.begin(); row != all.end(); row += examples.rows) {
+    rows.emplace_back(row, row + examples.rows);
+    for (double& value : rows.back()) value = standardiser.y_in_own_units(value);
+    const auto lost = std::find_if_not(rows.back().begin(), rows.back().end(),
+                                       [](double value) { return std::isfinite(value); });
+    check(lost == rows.back().end(), "train", "the prediction of row {} (from 0) is {} in float32",
+          lost - rows.back().begin(), lost == rows.back().end() ? 0.0 : *lost);
+  }
+  return rows;
+}
+
+// Mean over members and their standard deviation, for each row.
+std::vector<std::pair<double, double>> across_members(const Rows& predictions) {
+  std::vector<std::pair<double, double>> result;
+  std::vector<double> at(predictions.size());
+  for (std::size_t row = 0; row < predictions[0].size(); ++row) {
+    for (std::size_t s = 0; s < at.size(); ++s) at[s] = predictions[s][row];
+    result.emplace_back(mean_with_interval(at).mean, sample_deviation(at));
+  }
+  return result;
+}
+
+std::string predictions_csv(const Rows& predictions, const std::vector<std::uint64_t>& seeds) {
+  const bool ensemble = predictions.size() > 1;
+  std::vector<std::string> header = {"row", "prediction"};
+  if (ensemble) header.push_back("std");
+  for (std::uint64_t seed : seeds)
+    if (ensemble) header.push_back(fmt::format("seed_{}", seed));
+  Csv csv(header);
+  const auto means = across_members(predictions);
+  for (std::size_t row = 0; row < means.size(); ++row) {
+    csv.add(static_cast<std::int64_t>(row)).add(means[row].first);
+    if (ensemble) csv.add(means[row].second);
+    for (const auto& member : predictions)
+      if (ensemble) csv.add(member[row]);
+    csv.end_row();
+  }
+  return csv.text();
+}
+
+struct Fit {
+  Estimate rmse, r2;          // of a member
+  double mean_rmse, mean_r2;  // of the members' mean prediction
+};
+
+Fit fit_of(const Rows& predictions, const std::vector<double>& wanted) {
+  std::vector<double> errors, r2s, mean;
+  for (const auto& member : predictions) {
+    errors.push_back(rmse(member, wanted));
+    r2s.push_back(r_squared(member, wanted));
+  }
+  for (const auto& [value, deviation] : across_members(predictions)) mean.push_back(value);
+  return {mean_with_interval(errors), mean_with_interval(r2s), rmse(mean, wanted),
+          r_squared(mean, wanted)};
+}
+
+void add_fit(Json& numbers, std::vector<std::vector<std::string>>& table, const char* name,
+             const Fit& fit, std::size_t rows, bool ensemble) {
+  const std::string prefix = name;
+  numbers[prefix + "_rmse"] = fit.rmse.mean;
+  numbers[prefix + "_rmse_ci"] = fit.rmse.half_width;
+  numbers[prefix + "_r2"] = fit.r2.mean;
+  numbers[prefix + "_r2_ci"] = fit.r2.half_width;
+  numbers[prefix + "_rmse_of_mean"] = fit.mean_rmse;
+  numbers[prefix + "_r2_of_mean"] = fit.mean_r2;
+  table.push_back({name, std::to_string(rows), brief(fit.rmse.mean, fit.rmse.half_width, 4),
+                   brief(fit.r2.mean, fit.r2.half_width, 4)});
+  if (ensemble)
+    table.push_back({"  mean prediction", "", brief(fit.mean_rmse, 4), brief(fit.mean_r2, 4)});
+}
+
+// Everything read, checked and tried before training starts.
+struct Task {
+  Task(const Choice& choice, const Context& context)
+      : folder(context.options.out.empty() ? "out/train" : context.options.out),
+        standardise(parse_standardise(choice.standardise)),
+        table(read_table(choice.data, 2)),
+        training(training_examples(table, choice.target)),
+        standardiser(standardise, training),
+        net(choice.net, training.features, net_options(choice, context)) {
+    check(net.output_width() == 1, "train", "got a net of {} outputs, wanted dense(1) at its end",
+          net.output_width());
+    if (!choice.test.empty()) test = test_examples(read_table(choice.test), table, choice.target);
+    for (const std::string& path : {choice.save, choice.save_weights})
+      if (!path.empty()) check_writable(path);
+    checkpoint = choice.checkpoint.empty() ? folder.path("checkpoint.safetensors").string()
+                                           : choice.checkpoint;
+    check_writable(checkpoint);
+  }
+
+  static NetOptions net_options(const Choice& choice, const Context& context) {
+    NetOptions options;
+    options.members = choice.seeds;
+    options.seed = context.options.seed;
+    options.device = context.device;
+    return options;
+  }
+
+  OutputFolder folder;
+  Standardise standardise;
+  Table table;
+  Examples training, test;
+  Standardiser standardiser;
+  Net net;
+  std::string checkpoint;
+};
+
+TrainReport train_with_bar(Task& task, const Choice& choice, const Context& context) {
+  ProgressBar bar("train", choice.seeds * choice.epochs, context.shows_progress());
+  const Interrupt interrupt;
+  TrainOptions options;
+  options.epochs = choice.epochs;
+  options.batch = choice.batch;
+  options.optimiser = AdamOptions{choice.lr};
+  options.progress = [&](const Progress& progress) { bar.update(progress.epochs_done); };
+  options.stop = interrupt.flag();
+  options.checkpoint = task.checkpoint;
+  options.resume = choice.resume;
+  const std::int64_t rows = task.training.rows;
+  return train(task.net, to_device(task.standardiser.x(task.training), rows, context.device),
+               to_device(task.standardiser.y(task.training), rows, context.device), options);
+}
+
+int stopped(const TrainReport& report, const Task& task, const Choice& choice,
+            const Context& context) {
+  const auto& done = report.epochs_done;
+  context.err << fmt::format(
+      "keel: stopped after {} of {} epochs; the checkpoint is {}; to go on: {}{}\n",
+      *std::min_element(done.begin(), done.end()), choice.epochs, task.checkpoint,
+      context.command_line, choice.resume ? "" : " --resume");
+  return kStopped;
+}
+
+int run_train(const Choice& choice, Context& context) {
+  Task task(choice, context);
+  for (std::int64_t feature : task.standardiser.constant_features())
+    context.note(fmt::format("note: feature {} never changes in {}", task.training.names[feature],
+                             choice.data));
+  const TrainReport report = train_with_bar(task, choice, context);
+  if (report.interrupted) return stopped(report, task, choice, context);
+
+  const std::vector<std::uint64_t>& seeds = task.net.options().seeds;
+  const Rows at_training = predict(task.net, task.standardiser, task.training);
+  Json numbers = {{"net", spec_text(task.net.spec())},
+                  {"parameters", task.net.parameters_per_member()},
+                  {"data", choice.data},
+                  {"target", choice.target},
+                  {"features", task.training.features},
+                  {"standardise", choice.standardise},
+                  {"epochs", choice.epochs},
+                  {"lr", choice.lr},
+                  {"batch", choice.batch},
+                  {"seeds", seeds},
+                  {"train_rows", task.training.rows},
+                  {"training_seconds", report.seconds}};
+  std::vector<std::vector<std::string>> table = {{"", "rows", "RMSE", "R^2"}};
+  const bool ensemble = choice.seeds > 1;
+  add_fit(numbers, table, "train", fit_of(at_training, task.training.y),
+          static_cast<std::size_t>(task.training.rows), ensemble);
+  Rows at_test;
+  if (!choice.test.empty()) {
+    at_test = predict(task.net, task.standardiser, task.test);
+    numbers["test"] = choice.test;
+    numbers["test_rows"] = task.test.rows;
+    if (!task.test.y.empty())
+      add_fit(numbers, table, "test", fit_of(at_test, task.test.y),
+              static_cast<std::size_t>(task.test.rows), ensemble);
+  }
+  if (!choice.save.empty())
+    write_file(choice.save, predictions_csv(choice.test.empty() ? at_training : at_test, seeds));
+  if (!choice.save_weights.empty()) save_weights(task.net, choice.save_weights);
+  const Json summary = summarise(context, numbers);
+  task.folder.write("summary.json", json_text(summary));
+  if (context.options.json)
+    context.out << json_text(summary);
+  else if (!context.options.quiet)
+    context.out << text_table(table, 1)
+                << fmt::format("trained in {:.2f} s on {}\n", report.seconds, context.device);
+  return 0;
+}
+
+}  // namespace
+
+Run declare_train(CLI::App& app) {
+  const auto choice = std::make_shared<Choice>();
+  app.add_option("--net", choice->net, "SPEC: \"dense(128) layernorm relu dense(1)\"")->required();
+  app.add_option("--data", choice->data, "CSV or whitespace table, with or without a header")
+      ->required();
+  app.add_option("--target", choice->target, "column to predict: its name, or its number from 0")
+      ->required();
+  app.add_option("--test", choice->test, "table to predict; with the target, to be judged by");
+  app.add_option("--standardise", choice->standardise,
+                 "none, x or xy: by mean and population deviation of the training rows")
+      ->check(CLI::IsMember({"none", "x", "xy"}))
+      ->capture_default_str();
+  app.add_option("--epochs", choice->epochs, "passes over the training rows")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--lr", choice->lr, "Adam's step size")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--batch", choice->batch, "rows a step; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--seeds", choice->seeds, "nets, from seeds --seed, --seed + 1, ...")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--save-weights", choice->save_weights, "write the weights as .safetensors");
+  app.add_option("--save", choice->save,
+                 "write predictions of --test, or else of --data, as CSV (rows count from 0)");
+  app.add_option(
+      "--checkpoint", choice->checkpoint,
+      "written every minute, at the end, on Ctrl-C (default OUT/checkpoint.safetensors)");
+  app.add_flag("--resume", choice->resume, "go on from the checkpoint");
+  app.footer("Writes summary.json into --out (default out/train).");
+  return [choice](Context& context) { return run_train(*choice, context); };
+}
+
+}  // namespace keel

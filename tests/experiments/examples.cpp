@@ -1,0 +1,69 @@
+#include "../../experiments/examples.h"
+
+#include "helpers.h"
+
+namespace keel {
+namespace {
+
+using Values = std::vector<double>;
+
+const Table kTraining = parse_table("a,y,b\n1,10,5\n3,20,5\n", "train.csv");
+
+TEST_CASE("examples: every column but the target is a feature") {
+  const Examples examples = training_examples(kTraining, "y");
+  CHECK(examples.rows == 2);
+  CHECK(examples.features == 2);
+  CHECK(examples.x == Values{1, 5, 3, 5});
+  CHECK(examples.y == Values{10, 20});
+  CHECK(examples.names == std::vector<std::string>{"a", "b"});
+  CHECK(message_of<DataError>([] { training_examples(parse_table("1\n2", "d"), "0"); }) ==
+        "d: got 1 column, wanted the target and at least one feature");
+}
+
+TEST_CASE("examples: a test table by name, by place, with and without the target") {
+  const auto test = [](const char* text) {
+    return test_examples(parse_table(text, "test.csv"), kTraining, "y");
+  };
+  const Examples shuffled = test("b,more,y,a\n7,0,30,8\n");
+  CHECK(shuffled.x == Values{8, 7});
+  CHECK(shuffled.y == Values{30});
+  CHECK(test("b,a\n7,8\n").x == Values{8, 7});
+  CHECK(test("b,a\n7,8\n").y.empty());
+  CHECK(test("8,30,7").x == Values{8, 7});
+  CHECK(test("8,30,7").y == Values{30});
+  CHECK(test("8 7").x == Values{8, 7});
+  CHECK(test("8 7").y.empty());
+  CHECK(message_of<DataError>([&] { test("a,y\n1,2\n"); }) ==
+        "test.csv: line 1: there is no column 'b', which train.csv has");
+  CHECK(message_of<DataError>([&] { test("1,2,3,4"); }) ==
+        "test.csv: got 4 columns, wanted the 3 of train.csv, with or without the target");
+}
+
+TEST_CASE("examples: standardised by the training rows' mean and population deviation") {
+  const Examples examples = training_examples(kTraining, "y");
+  const Examples far = test_examples(parse_table("5 40 6", "t"), kTraining, "y");
+  const Standardiser none(Standardise::none, examples), x(Standardise::x, examples),
+      xy(Standardise::xy, examples);
+  CHECK(none.x(far) == Values{5, 6});
+  CHECK(none.y(far) == Values{40});
+  CHECK(x.x(examples) == Values{-1, 0, 1, 0});
+  CHECK(x.x(far) == Values{3, 1});
+  CHECK(x.y(far) == Values{40});
+  CHECK(x.y_in_own_units(2) == 2);
+  CHECK(xy.x(far) == Values{3, 1});
+  CHECK(xy.y(far) == Values{5});
+  CHECK(xy.y_in_own_units(5) == 40);
+  for (const Standardiser& any : {none, x, xy})
+    CHECK(any.constant_features() == std::vector<std::int64_t>{1});
+  // Its mean is not 0.1 in doubles, yet nothing changes here.
+  const Standardiser constant(Standardise::xy,
+                              training_examples(parse_table("0.1 2\n0.1 2\n0.1 2\n", "d"), "1"));
+  CHECK(constant.x(training_examples(parse_table("0.1 2", "d"), "1")) == Values{0});
+  CHECK(constant.y_in_own_units(0) == 2);
+  CHECK(parse_standardise("xy") == Standardise::xy);
+  CHECK_THROWS_WITH_AS(parse_standardise("yes"), "standardise: got 'yes', wanted none, x or xy",
+                       Error);
+}
+
+}  // namespace
+}  // namespace keel

@@ -1,0 +1,102 @@
+#include "../../experiments/npy.h"
+
+#include "../../experiments/table.h"
+#include "helpers.h"
+
+namespace keel {
+namespace {
+
+// A version 1 or 2 file with this header text, padded as NumPy does.
+std::string npy_bytes(std::string header, const std::string& elements, int version = 1) {
+  const std::size_t prefix = version == 1 ? 10 : 12;
+  header.resize((prefix + header.size() + 64) / 64 * 64 - prefix - 1, ' ');
+  header += '\n';
+  std::string bytes("\x93NUMPY", 6);
+  bytes += {static_cast<char>(version), '\0', static_cast<char>(header.size()), '\0'};
+  if (version > 1) bytes += {'\0', '\0'};
+  return bytes + header + elements;
+}
+
+template <class T>
+std::string raw(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+constexpr const char* kMatrix = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
+const std::vector<double> kSix = {1, 2, 3, 4, 5, 6.5};
+
+TEST_CASE("npy: what NumPy writes is read") {
+  const TemporaryFolder folder;
+  for (int version : {1, 2}) {
+    const Tensor m = read_npy(folder.file("m.npy", npy_bytes(kMatrix, raw(kSix), version)));
+    CHECK(m.shape() == Shape{2, 3});
+    CHECK(m.dtype() == DType::f64);
+    CHECK(m.to_vector<double>() == kSix);
+  }
+  const Tensor v = read_npy(
+      folder.file("v.npy", npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
+                                     raw(std::vector<float>{1, 2, 3}))));
+  CHECK(v.shape() == Shape{3});
+  CHECK(v.dtype() == DType::f32);
+}
+
+TEST_CASE("npy: what is written is read back bit for bit, and lies at a multiple of 64") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "deeper/t.npy";
+  for (const Shape& shape :
+       {Shape{}, Shape{6}, Shape{2, 3}, Shape{1, 2, 3}, Shape{3, 1, 2, 1}, Shape{0, 4}}) {
+    const auto count = static_cast<std::size_t>(shape.elements());
+    const std::vector<double> values(kSix.begin(), kSix.begin() + static_cast<long>(count));
+    for (DType dtype : {DType::f32, DType::f64}) {
+      write_npy(path, Tensor::from(values, shape).to(dtype));
+      const Tensor back = read_npy(path);
+      CHECK(back.shape() == shape);
+      CHECK(back.dtype() == dtype);
+      CHECK(back.to_vector<double>() == values);
+      CHECK((content_of(path).size() - count * size_of(dtype)) % 64 == 0);
+    }
+  }
+  write_npy(path, Tensor::from(kSix, {2, 3}));
+  CHECK(content_of(path) == npy_bytes(kMatrix, raw(kSix)));
+}
+
+TEST_CASE("npy: what cannot be used is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.npy";
+  const auto refused = [&](const std::string& bytes) {
+    folder.file("a.npy", bytes);
+    const std::string message = message_of<DataError>([&] { read_npy(path); });
+    REQUIRE(message.starts_with(path + ": "));
+    return message.substr(path.size() + 2);
+  };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string header = kMatrix;
+    header.replace(header.find(from), from.size(), to);
+    return npy_bytes(header, raw(kSix));
+  };
+  CHECK(refused("1,2,3\n") == "got no .npy file (it does not start with \\x93NUMPY)");
+  CHECK(refused(with("<f8", "<i8")) ==
+        "got dtype '<i8', wanted '<f4' (float32) or '<f8' (float64)");
+  CHECK(refused(with("<f8", ">f8")) ==
+        "got dtype '>f8', wanted '<f4' (float32) or '<f8' (float64)");
+  CHECK(refused(with("False", "True")) ==
+        "got Fortran order, wanted C order (numpy.ascontiguousarray)");
+  CHECK(refused(with("(2, 3)", "(1, 1, 1, 2, 3)")) ==
+        "got shape (1, 1, 1, 2, 3), wanted at most 4 axes");
+  CHECK(refused(with("(2, 3)", "(2, 4)")) ==
+        "shape [2, 4] needs 8 elements, the file is cut short after 6");
+  CHECK(refused(with("(2, 3)", "(-2, 3)")) == "got shape (-2, 3)");
+  CHECK(refused(with("'shape'", "'form'")) == "the .npy header has no readable 'shape'");
+  CHECK(refused(npy_bytes(kMatrix, raw(kSix)).substr(0, 60)) == "the .npy header is cut short");
+  CHECK(refused(npy_bytes(kMatrix, raw(kSix)).substr(0, 7)) == "the .npy header is cut short");
+  CHECK(refused(npy_bytes(kMatrix, raw(kSix), 9)) == "got .npy version 9, wanted 1, 2 or 3");
+  std::vector<double> broken = kSix;
+  broken[4] = std::nan("");
+  CHECK(refused(npy_bytes(kMatrix, raw(broken))) ==
+        "element 4 of 6 (from 0, in C order) is nan, wanted finite numbers");
+  CHECK(message_of<DataError>([&] { read_npy(folder / "none.npy"); }) ==
+        folder / "none.npy" + ": there is no such file");
+}
+
+}  // namespace
+}  // namespace keel

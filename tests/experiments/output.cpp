@@ -1,0 +1,84 @@
+#include "../../experiments/output.h"
+
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "../../core/error.h"
+#include "helpers.h"
+
+namespace keel {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("output: a file appears whole or not at all") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.txt", "one");
+  CHECK(content_of(folder / "a.txt") == "one");
+  {
+    OutputFile file(folder / "a.txt");
+    file.write("half of tw");
+    CHECK(content_of(folder / "a.txt") == "one");
+  }
+  CHECK(content_of(folder / "a.txt") == "one");
+  CHECK(folder.names() == Names{"a.txt"});
+  write_file(folder / "a.txt", "two");
+  CHECK(content_of(folder / "a.txt") == "two");
+  write_file(folder / "new/deeper/b.txt", "three");
+  CHECK(content_of(folder / "new/deeper/b.txt") == "three");
+}
+
+TEST_CASE("output: a full disk leaves the old file and nothing else") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.txt", "old");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{1000, before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string message =
+      message_of<Error>([&] { write_file(folder / "a.txt", std::string(5000, 'x')); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  CHECK(message == "output: cannot write '" + folder / "a.txt" + "': File too large");
+  CHECK(content_of(folder / "a.txt") == "old");
+  CHECK(folder.names() == Names{"a.txt"});
+}
+
+TEST_CASE("output: what cannot be written to is refused") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("file", "x");
+  CHECK(message_of<Error>([&] { check_writable(folder.str()); }) ==
+        "output: got '" + folder.str() + "', wanted the path of a file");
+  CHECK(message_of<Error>([&] { check_writable("/dev/null"); }) ==
+        "output: got '/dev/null', wanted the path of a file");
+  CHECK(message_of<Error>([&] {
+          check_writable(file + "/below.csv");
+        }).starts_with("output: got folder '" + file + "', which cannot be made: "));
+  CHECK(message_of<Error>([&] { OutputFolder{file}; }) ==
+        "output: got '" + file + "', wanted a folder");
+  CHECK(message_of<Error>([] { OutputFolder{"/proc/keel"}; }).starts_with("output: "));
+  check_writable(folder / "fine.csv");
+  OutputFolder{folder / "made"};
+  CHECK(std::filesystem::is_empty(folder / "made"));
+  CHECK_FALSE(std::filesystem::exists(folder / "fine.csv"));
+}
+
+TEST_CASE("output: numbers are as short as they can be, and CSV fields quoted where they must be") {
+  CHECK(shortest(0.1) == "0.1");
+  CHECK(shortest(1.0 / 3) == "0.3333333333333333");
+  CHECK(shortest(25.0) == "25");
+  CHECK(shortest(0.1f) == "0.1");
+  CHECK(shortest(-1e-300) == "-1e-300");
+  CHECK(shortest(std::nan("")) == "nan");
+  Csv csv({"a", "b, c", "d"});
+  csv.add("x").add(0.5).add(std::int64_t{3}).end_row();
+  csv.add("say \"hi\"").add("").add("two\nlines").end_row();
+  CHECK(csv.text() == "a,\"b, c\",d\nx,0.5,3\n\"say \"\"hi\"\"\",,\"two\nlines\"\n");
+  csv.add("x");
+  CHECK_THROWS_WITH_AS(csv.end_row(), "csv: got 1 fields in a row, wanted 3", Error);
+}
+
+}  // namespace
+}  // namespace keel
