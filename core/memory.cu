@@ -9,41 +9,17 @@
 #include <new>
 #include <vector>
 
+#include "block_cache.h"
 #include "cuda.cuh"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define KEEL_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define KEEL_ASAN 1
-#endif
-#endif
-#ifdef KEEL_ASAN
-#include <sanitizer/asan_interface.h>
-#else  // a waiting block is poisoned, so that the sanitizer sees a use after free inside the pool
-#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#endif
-
 namespace keel {
-namespace detail {
-
-struct Block {
-  std::atomic<int> references{1};
-  Device device;
-  std::size_t capacity = 0;
-  void* data = nullptr;
-  void* stream = nullptr;  // where a waiting block was last used; null: safe on any stream
-  Block* next = nullptr;   // the next waiting block of this capacity
-};
-
-}  // namespace detail
-
 namespace {
 
 using detail::Block;
+using detail::FreeLists;
+using detail::kMiB;
+using detail::ThreadCache;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kAskFirst = 64 * kMiB;  // from here on, look at free memory before asking
 
 // Eight sizes an octave waste at most an eighth; large blocks are cut to 2 MiB exactly.
@@ -114,36 +90,32 @@ class Pool {
 
   Block* take(std::size_t bytes) {
     const std::size_t capacity = capacity_for(bytes);
-    std::lock_guard lock(mutex_);
-    Block* block = pop_waiting(capacity);
-    if (!block) {
-      auto fresh = std::make_unique<Block>();
-      fresh->device = device_;
-      fresh->capacity = capacity;
-      fresh->data = system_allocate(device_, capacity);
-      if (!fresh->data) {
-        trim_locked();
-        fresh->data = system_allocate(device_, capacity);
-      }
-      if (!fresh->data) throw_out_of_memory(device_, bytes, stats_.in_use, "allocation");
-      ++stats_.system_allocations;
-      block = fresh.release();
+    Block* block = nullptr;
+    ThreadCache* mine = device_.is_cpu() ? ThreadCache::mine() : nullptr;
+    if (mine) block = mine->take(capacity);
+    if (!block) block = take_shared(bytes, capacity);
+    if (device_.is_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, capacity);
+    block->references.store(1, std::memory_order_relaxed);
+    const std::size_t now = in_use_.fetch_add(capacity, std::memory_order_relaxed) + capacity;
+    for (std::size_t peak = peak_.load(std::memory_order_relaxed);
+         now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed);) {
     }
-    stats_.in_use += capacity;
-    stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.in_use);
     return block;
   }
 
   void give_back(Block* block) noexcept {
-    void* stream = current_stream(device_);
-    std::lock_guard lock(mutex_);
-    stats_.in_use -= block->capacity;
-    stats_.cached += block->capacity;
+    in_use_.fetch_sub(block->capacity, std::memory_order_relaxed);
     if (device_.is_cpu()) ASAN_POISON_MEMORY_REGION(block->data, block->capacity);
-    block->stream = stream;
-    Block*& head = list_for(block->capacity);
-    block->next = head;
-    head = block;
+    ThreadCache* mine = device_.is_cpu() ? ThreadCache::mine() : nullptr;
+    if (mine && mine->keep(block)) return;
+    share(block);
+  }
+
+  /// To the blocks that every thread may take.
+  void share(Block* block) noexcept {
+    block->stream = current_stream(device_);
+    std::lock_guard lock(mutex_);
+    shared_.push(block);
   }
 
   void trim() {
@@ -153,64 +125,69 @@ class Pool {
 
   void forget_stream(void* stream) noexcept {
     std::lock_guard lock(mutex_);
-    for (Waiting& waiting : lists_)
+    for (FreeLists::Waiting& waiting : shared_.all())
       for (Block* block = waiting.head; block; block = block->next)
         if (block->stream == stream) block->stream = nullptr;
   }
 
   MemoryStats stats() {
     std::lock_guard lock(mutex_);
-    return stats_;
+    const std::size_t in_use = in_use_.load(std::memory_order_relaxed);
+    return {in_use, peak_.load(std::memory_order_relaxed), held_ - in_use, system_allocations_};
   }
 
-  void reset_peak() {
-    std::lock_guard lock(mutex_);
-    stats_.peak_in_use = stats_.in_use;
-  }
+  void reset_peak() { peak_.store(in_use_.load()); }
 
  private:
-  struct Waiting {
-    std::size_t capacity;
-    Block* head;
-  };
-
-  Block*& list_for(std::size_t capacity) {
-    auto at = std::lower_bound(lists_.begin(), lists_.end(), capacity,
-                               [](const Waiting& w, std::size_t c) { return w.capacity < c; });
-    if (at == lists_.end() || at->capacity != capacity)
-      at = lists_.insert(at, Waiting{capacity, nullptr});
-    return at->head;
+  Block* take_shared(std::size_t bytes, std::size_t capacity) {
+    std::lock_guard lock(mutex_);
+    if (Block* block = pop_shared(capacity)) return block;
+    auto fresh = std::make_unique<Block>();
+    fresh->device = device_;
+    fresh->capacity = capacity;
+    fresh->data = system_allocate(device_, capacity);
+    if (!fresh->data) {
+      trim_locked();
+      fresh->data = system_allocate(device_, capacity);
+    }
+    if (!fresh->data) throw_out_of_memory(device_, bytes, in_use_.load(), "allocation");
+    ++system_allocations_;
+    held_ += capacity;
+    return fresh.release();
   }
 
   // A GPU block may be reused without waiting only on the stream that used it last.
-  Block* pop_waiting(std::size_t capacity) {
+  Block* pop_shared(std::size_t capacity) {
     void* stream = current_stream(device_);
-    for (Block** link = &list_for(capacity); *link; link = &(*link)->next) {
+    for (Block** link = &shared_.list_for(capacity); *link; link = &(*link)->next) {
       Block* block = *link;
       if (block->stream && block->stream != stream) continue;
       *link = block->next;
-      block->references.store(1, std::memory_order_relaxed);
-      stats_.cached -= capacity;
-      if (device_.is_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, capacity);
       return block;
     }
     return nullptr;
   }
 
+  void release_to_system(Block* block) {
+    if (device_.is_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, block->capacity);
+    system_free(device_, block->data);
+    held_ -= block->capacity;
+    delete block;
+  }
+
   // Blocks of other streams stay: a recorded graph may be about to write to them again.
   void trim_locked() {
+    ThreadCache* mine = device_.is_cpu() ? ThreadCache::mine() : nullptr;
+    if (mine) mine->drain([&](Block* block) { release_to_system(block); });
     void* stream = current_stream(device_);
-    for (Waiting& waiting : lists_) {
+    for (FreeLists::Waiting& waiting : shared_.all()) {
       for (Block** link = &waiting.head; Block* block = *link;) {
         if (block->stream && block->stream != stream) {
           link = &block->next;
           continue;
         }
         *link = block->next;
-        if (device_.is_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, block->capacity);
-        system_free(device_, block->data);
-        stats_.cached -= block->capacity;
-        delete block;
+        release_to_system(block);
       }
     }
 #ifdef KEEL_WITH_CUDA
@@ -224,9 +201,11 @@ class Pool {
   }
 
   Device device_;
-  std::mutex mutex_;
-  std::vector<Waiting> lists_;  // by capacity; grows only when a new size first comes
-  MemoryStats stats_;
+  std::atomic<std::size_t> in_use_{0}, peak_{0};
+  std::mutex mutex_;  // of all that follows
+  FreeLists shared_;
+  std::size_t held_ = 0;  // bytes the system has given: in use, shared, or in a thread's cache
+  std::uint64_t system_allocations_ = 0;
 };
 
 // Never destroyed: tensors with static storage may outlive any order of destruction.
@@ -247,6 +226,11 @@ Pool& pool_of(Device device) {
 }  // namespace
 
 namespace detail {
+
+ThreadCache::~ThreadCache() {
+  alive_ = false;
+  drain([](Block* block) { pool_of(Device::cpu()).share(block); });
+}
 
 void retain(Block* block) noexcept { block->references.fetch_add(1, std::memory_order_relaxed); }
 

@@ -1,5 +1,6 @@
 // Storage: a reference-counted block of one device's memory. Freed blocks wait in a pool for the
-// next request of their size, so a training loop stops asking the system after its first epoch.
+// next request of their size, so a training loop stops asking the system after its first epoch. On
+// the CPU each thread keeps what it freed, up to a bound, before the pool sees it.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +58,8 @@ struct MemoryStats {
 MemoryStats memory_stats(Device device);
 void reset_peak(Device device);
 
-/// Gives waiting blocks back to the system: all, but those of another StreamScope that still lives.
+/// Gives waiting blocks back to the system: all but those of another StreamScope that still lives,
+/// and up to 64 MiB in the cache of each other thread.
 void trim_memory(Device device);
 
 /// Throws OutOfMemory unless `bytes` more could be had now: for plans made before allocating.

@@ -223,3 +223,11 @@ TEST_CASE("a GPU's blocks are aligned, pooled and refused like the CPU's") {
     CHECK(std::string(error.what()).ends_with("or --device cpu"));
   }
 }
+
+TEST_CASE("what a thread freed is there for others once it has ended") {
+  constexpr std::size_t kOdd = 777'777;  // a size that no other test asks for
+  std::thread([] { Storage(Device::cpu(), kOdd); }).join();
+  const std::uint64_t before = memory_stats(Device::cpu()).system_allocations;
+  const Storage again(Device::cpu(), kOdd);
+  CHECK(memory_stats(Device::cpu()).system_allocations == before);
+}
