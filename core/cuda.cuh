@@ -8,7 +8,7 @@
 
 namespace keel {
 
-/// Every runtime call goes through here: throws OutOfMemory or DeviceError with CUDA's own words.
+/// Every runtime call goes through here: throws DeviceError with CUDA's own words.
 void cuda_check(cudaError_t status, const char* what);
 
 inline cudaStream_t stream_of(Device device) {

@@ -94,16 +94,22 @@ Standardiser::Standardiser(Standardise what, const Examples& training)
   // `at(row)` is the column's value; false where it never changes.
   const auto fit = [&](Column& column, auto at) {
     bool changes = false;
-    double sum = 0, squares = 0;
+    double largest = 0, sum = 0, squares = 0;
     for (std::int64_t row = 0; row < training.rows; ++row) {
-      sum += at(row);
+      largest = std::max(largest, std::abs(at(row)));
       changes |= at(row) != at(0);
     }
-    column.mean = changes ? sum / n : at(0);
+    column.mean = at(0);
+    if (!changes) return false;
+    // In units of a power of two, which round nothing: the squares of 1e200 would be infinite.
+    const int unit = std::ilogb(largest);
+    const auto in_units = [&](std::int64_t row) { return std::ldexp(at(row), -unit); };
+    for (std::int64_t row = 0; row < training.rows; ++row) sum += in_units(row);
     for (std::int64_t row = 0; row < training.rows; ++row)
-      squares += (at(row) - column.mean) * (at(row) - column.mean);
-    if (changes && squares > 0) column.scale = std::sqrt(squares / n);
-    return changes;
+      squares += (in_units(row) - sum / n) * (in_units(row) - sum / n);
+    column.mean = std::ldexp(sum / n, unit);
+    if (squares > 0) column.scale = std::ldexp(std::sqrt(squares / n), unit);
+    return true;
   };
   if (what == Standardise::xy) fit(y_, [&](std::int64_t row) { return training.y[row]; });
   for (std::int64_t col = 0; col < training.features; ++col) {

@@ -1,18 +1,44 @@
 #include "interrupt.h"
 
+#include <ctime>
+
+#include <cstdint>
+
 namespace keel {
 namespace {
 
 std::atomic<bool> stop{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler must not wait for a lock");
+std::atomic<std::int64_t> stop_asked{0};  // when, in milliseconds
+static_assert(std::atomic<bool>::is_always_lock_free &&
+                  std::atomic<std::int64_t>::is_always_lock_free,
+              "a signal handler must not wait for a lock");
+
+std::int64_t milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
+
+// timeout(1) signals its child and then its whole group: one wish may come twice at once.
+void on_signal(int signal) {
+  constexpr std::int64_t kOneWish = 500;
+  const std::int64_t now = milliseconds();
+  if (!stop) {
+    stop_asked = now;
+    stop = true;
+  } else if (now - stop_asked >= kOneWish) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);  // delivered when this handler returns
+  }
+}
 
 }  // namespace
 
 Interrupt::Interrupt() {
   stop = false;
   struct sigaction action {};
-  action.sa_handler = [](int) { stop = true; };
-  action.sa_flags = SA_RESTART | SA_RESETHAND;  // the second signal finds what was there by default
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, &before_int_);
   sigaction(SIGTERM, &action, &before_term_);
 }

@@ -7,7 +7,8 @@
 
 namespace keel {
 
-/// While it lives, the first Ctrl-C (or SIGTERM) raises a flag; the second ends the process.
+/// While it lives, the first Ctrl-C (or SIGTERM) raises a flag; another one, half a second later or
+/// more, ends the process.
 class Interrupt {
  public:
   Interrupt();

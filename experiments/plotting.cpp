@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -66,7 +67,8 @@ std::optional<std::string> python_that_plots() {
     const std::size_t end = std::min(folders.find(':'), folders.size());
     const fs::path python = fs::path(folders.substr(0, end)) / "python3";
     folders.remove_prefix(std::min(end + 1, folders.size()));
-    if (access(python.c_str(), X_OK) == 0 &&
+    if (python.has_parent_path() &&  // an empty entry would run what lies in the current folder
+        access(python.c_str(), X_OK) == 0 &&
         run_program({python.string(), "-c", "import matplotlib"}).code == 0)
       return python.string();
   }

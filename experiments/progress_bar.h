@@ -24,7 +24,6 @@ class ProgressBar {
   /// `done` of the total is done; what the first call reports was done before (a resumed training).
   /// Cheap enough for every step of a loop.
   void update(std::int64_t done);
-  void relabel(std::string label) { label_ = std::move(label); }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -1,7 +1,9 @@
 // keel train: a net, or an ensemble of them, on any table of numbers.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 
@@ -112,6 +114,24 @@ void add_fit(Json& numbers, std::vector<std::vector<std::string>>& table, const 
     table.push_back({"  mean prediction", "", brief(fit.mean_rmse, 4), brief(fit.mean_r2, 4)});
 }
 
+// A file written twice would hold what came last, and data written over are lost.
+void check_apart(const std::vector<std::string>& written, const std::vector<std::string>& read) {
+  std::vector<std::filesystem::path> taken;
+  const auto absolute = [](const std::string& path) {
+    std::error_code problem;
+    const auto whole = std::filesystem::weakly_canonical(path, problem);
+    return problem ? std::filesystem::path(path) : whole;
+  };
+  for (const std::string& path : read)
+    if (!path.empty()) taken.push_back(absolute(path));
+  for (const std::string& path : written) {
+    if (path.empty()) continue;
+    check(std::find(taken.begin(), taken.end(), absolute(path)) == taken.end(), "output",
+          "got '{}' for two files, wanted a name for each", path);
+    taken.push_back(absolute(path));
+  }
+}
+
 // Everything read, checked and tried before training starts.
 struct Task {
   Task(const Choice& choice, const Context& context)
@@ -129,6 +149,9 @@ struct Task {
     checkpoint = choice.checkpoint.empty() ? folder.path("checkpoint.safetensors").string()
                                            : choice.checkpoint;
     check_writable(checkpoint);
+    check_apart(
+        {choice.save, choice.save_weights, checkpoint, folder.path("summary.json").string()},
+        {choice.data, choice.test});
   }
 
   static NetOptions net_options(const Choice& choice, const Context& context) {
@@ -159,6 +182,9 @@ TrainReport train_with_bar(Task& task, const Choice& choice, const Context& cont
   options.stop = interrupt.flag();
   options.checkpoint = task.checkpoint;
   options.resume = choice.resume;
+  // Who forgot --resume may still want what an earlier run had reached.
+  if (!choice.resume && std::filesystem::exists(task.checkpoint))
+    std::filesystem::rename(task.checkpoint, task.checkpoint + ".old");
   const std::int64_t rows = task.training.rows;
   return train(task.net, to_device(task.standardiser.x(task.training), rows, context.device),
                to_device(task.standardiser.y(task.training), rows, context.device), options);
@@ -166,11 +192,12 @@ TrainReport train_with_bar(Task& task, const Choice& choice, const Context& cont
 
 int stopped(const TrainReport& report, const Task& task, const Choice& choice,
             const Context& context) {
-  const auto& done = report.epochs_done;
+  std::int64_t done = 0;  // of all nets: some may be finished where others have not begun
+  for (std::int64_t epochs : report.epochs_done) done += epochs;
   context.err << fmt::format(
-      "keel: stopped after {} of {} epochs; the checkpoint is {}; to go on: {}{}\n",
-      *std::min_element(done.begin(), done.end()), choice.epochs, task.checkpoint,
-      context.command_line, choice.resume ? "" : " --resume");
+      "keel: stopped after {} of {} epochs; the checkpoint is {}; to go on: {}{}\n", done,
+      choice.seeds * choice.epochs, task.checkpoint, context.command_line,
+      choice.resume ? "" : " --resume");
   return kStopped;
 }
 
@@ -222,6 +249,14 @@ int run_train(const Choice& choice, Context& context) {
   return 0;
 }
 
+std::string check_rate(const std::string& text) {
+  double rate = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, rate);
+  const bool good = problem == std::errc() && stop == end && std::isfinite(rate) && rate > 0;
+  return good ? "" : fmt::format("got '{}', wanted a number more than 0", text);
+}
+
 }  // namespace
 
 Run declare_train(CLI::App& app) {
@@ -237,16 +272,14 @@ Run declare_train(CLI::App& app) {
       ->check(CLI::IsMember({"none", "x", "xy"}))
       ->capture_default_str();
   app.add_option("--epochs", choice->epochs, "passes over the training rows")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000000))
       ->capture_default_str();
-  app.add_option("--lr", choice->lr, "Adam's step size")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  app.add_option("--lr", choice->lr, "Adam's step size")->check(check_rate)->capture_default_str();
   app.add_option("--batch", choice->batch, "rows a step; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1000000000))
       ->capture_default_str();
   app.add_option("--seeds", choice->seeds, "nets, from seeds --seed, --seed + 1, ...")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--save-weights", choice->save_weights, "write the weights as .safetensors");
   app.add_option("--save", choice->save,

@@ -132,25 +132,30 @@ void cublas_check(cublasStatus_t status, const char* what) {
                      cublasGetStatusString(status));
 }
 
-// A handle per thread, GPU and stream, with its own workspace: products recorded into a CUDA graph
-// must not allocate, and two streams must not share scratch memory.
+// A handle per thread and GPU, with a workspace of its own: products recorded into a CUDA graph
+// must not allocate. It follows the thread from stream to stream, which StreamScope makes safe by
+// waiting.
 cublasHandle_t handle_of(Device device) {
   struct Handle {
     cublasHandle_t handle = nullptr;
     Storage workspace;
+    void* stream = nullptr;
   };
   constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what cuBLAS advises for Hopper
-  thread_local std::map<std::pair<int, void*>, Handle> handles;
-  void* stream = current_stream(device);
-  Handle& entry = handles[{device.index(), stream}];
+  thread_local std::map<int, Handle> handles;
+  Handle& entry = handles[device.index()];
   if (!entry.handle) {
     cublas_check(cublasCreate(&entry.handle), "cublasCreate");
+    cublas_check(cublasSetMathMode(entry.handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+    entry.workspace = Storage(device, kWorkspace);
+  }
+  void* stream = current_stream(device);
+  if (entry.stream != stream) {  // setting the stream takes the workspace away
     cublas_check(cublasSetStream(entry.handle, static_cast<cudaStream_t>(stream)),
                  "cublasSetStream");
-    entry.workspace = Storage(device, kWorkspace);
     cublas_check(cublasSetWorkspace(entry.handle, entry.workspace.data(), kWorkspace),
                  "cublasSetWorkspace");
-    cublas_check(cublasSetMathMode(entry.handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+    entry.stream = stream;
   }
   return entry.handle;
 }

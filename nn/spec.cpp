@@ -1,5 +1,6 @@
 #include "spec.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>

@@ -1,7 +1,5 @@
 #include "train_step.h"
 
-#include <algorithm>
-
 #include "../core/random.h"
 #include "../kernels/gather_rows.h"
 #include "../kernels/launch.cuh"

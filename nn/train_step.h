@@ -1,6 +1,8 @@
 // TrainStep: one step of training, forward, backward, update, as work of the device alone.
 #pragma once
 
+#include <algorithm>
+
 #include "../kernels/gradient_sink.h"
 #include "net.h"
 #include "optimiser.h"

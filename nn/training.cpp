@@ -1,5 +1,6 @@
 #include "training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -62,8 +63,9 @@ void Training::check_losses(std::int64_t s, std::int64_t begin, std::int64_t end
         e == 0 ? "none was" : fmt::format("its last was {:.6g} in epoch {}", loss[e - 1], e);
     fail("train",
          "got loss {} in epoch {} of member {} (seed {}), wanted a finite one: {}; try a smaller "
-         "learning rate",
-         loss[e], e + 1, s, net.options().seeds[s], before);
+         "learning rate{}",
+         loss[e], e + 1, s, net.options().seeds[s], before,
+         e == 0 ? ", or standardise the data" : "");
   }
 }
 
@@ -97,9 +99,14 @@ bool Training::checkpoint_due(Clock::time_point since) const {
 }
 
 void Training::write_checkpoint() {
+  // Of the epochs that are done alone: other members' threads are writing behind them.
+  Tensor kept = Tensor::full({net.members(), *std::max_element(done.begin(), done.end())},
+                             std::numeric_limits<double>::quiet_NaN(), DType::f64);
+  for (std::int64_t s = 0; s < net.members(); ++s)
+    copy(kept[s].slice(0, done[s]), losses[s].slice(0, done[s]));
   keel::write_checkpoint(options.checkpoint,
                          {net_text(net), data_fingerprint_, training_text(step_options()),
-                          net.flat(), moments, losses, done});
+                          net.flat(), moments, kept, done});
   last_checkpoint_ = Clock::now();
 }
 

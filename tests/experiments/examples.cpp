@@ -60,6 +60,13 @@ TEST_CASE("examples: standardised by the training rows' mean and population devi
                               training_examples(parse_table("0.1 2\n0.1 2\n0.1 2\n", "d"), "1"));
   CHECK(constant.x(training_examples(parse_table("0.1 2", "d"), "1")) == Values{0});
   CHECK(constant.y_in_own_units(0) == 2);
+  // Neither do squares overflow, nor do they vanish.
+  for (const char* text : {"1e300 1\n3e300 2\n", "1e-300 1\n3e-300 2\n"}) {
+    const Examples extreme = training_examples(parse_table(text, "d"), "1");
+    const Values standardised = Standardiser(Standardise::x, extreme).x(extreme);
+    CHECK(standardised[0] == doctest::Approx(-1).epsilon(1e-12));
+    CHECK(standardised[1] == doctest::Approx(1).epsilon(1e-12));
+  }
   CHECK(parse_standardise("xy") == Standardise::xy);
   CHECK_THROWS_WITH_AS(parse_standardise("yes"), "standardise: got 'yes', wanted none, x or xy",
                        Error);

@@ -121,7 +121,8 @@ TEST_CASE("train: bad input is one line") {
   };
   CHECK(refused({}, "dense(4) relu dense(2)") ==
         "keel: train: got a net of 2 outputs, wanted dense(1) at its end\n");
-  CHECK(refused({}, "dense(4) relu").starts_with("keel: "));
+  CHECK(refused({}, "dense(4) relu") ==
+        "keel: spec: got 'relu' (word 2) as the last layer, wanted dense(k) for k outputs\n");
   CHECK(refused({}, "dense(4) tanh dense(1)").find("tanh") != std::string::npos);
   const std::string broken = data.folder.file("broken.csv", "a,b,y,c\n1,2,3,4\n1,2,,4\n");
   CHECK(refused({"--test", broken}) ==
@@ -130,8 +131,16 @@ TEST_CASE("train: bad input is one line") {
         "keel: " + data.folder / "no.csv" + ": there is no such file\n");
   CHECK(refused({"--save", data.folder.str()}) ==
         "keel: output: got '" + data.folder.str() + "', wanted the path of a file\n");
+  const std::string before = content_of(data.train);
+  CHECK(refused({"--save", data.train}) ==
+        "keel: output: got '" + data.train + "' for two files, wanted a name for each\n");
+  CHECK(content_of(data.train) == before);
+  CHECK(refused({"--save", data.folder / "f", "--save-weights", data.folder / "x/../f"})
+            .find("for two files") != std::string::npos);
   CHECK(refused({"--save-weights", data.train + "/w"}).starts_with("keel: output: got folder '"));
-  CHECK(refused({"--resume"}).starts_with("keel: "));
+  CHECK(refused({"--resume"}) ==
+        "keel: safetensors: " + data.folder / "out/checkpoint.safetensors" +
+            ": cannot open: No such file or directory\n");
   CHECK(refused({"--lr", "1e30", "--standardise", "none"}).find("smaller learning rate") !=
         std::string::npos);
 
@@ -153,7 +162,14 @@ TEST_CASE("train: bad input is one line") {
       refused({"--test", far, "--epochs", "2", "--standardise", "none"}, "dense(64) relu dense(1)")
           .starts_with("keel: train: the prediction of row 0 (from 0) is "));
   CHECK(data.run({"--standardise", "z"}).code == 2);
-  CHECK(data.run({"--epochs", "0"}).code == 2);
+  CHECK(data.run({"--epochs", "0"}).err ==
+        "keel: usage: --epochs: Value 0 not in range 1 to 1000000000\n");
+  CHECK(data.run({"--epochs", "99999999999999999999"}).code == 2);
+  CHECK(data.run({"--seeds", "0"}).code == 2);
+  CHECK(data.run({"--batch", "-1"}).code == 2);
+  for (const char* rate : {"0", "-1", "nan", "inf", "1e999", "fast"})
+    CHECK(data.run({"--lr", rate}).err ==
+          fmt::format("keel: usage: --lr: got '{}', wanted a number more than 0\n", rate));
   CHECK(run_keel({"train", "--net", "dense(1)"}).code == 2);
 }
 
@@ -188,6 +204,11 @@ TEST_CASE("train: Ctrl-C keeps a checkpoint from which the same end is reached")
   CHECK(with({data.folder / "resumed.csv", "--epochs", epochs, "--resume"}).err == "");
   CHECK(with({data.folder / "straight.csv", "--epochs", epochs}).err == "");
   CHECK(content_of(data.folder / "resumed.csv") == content_of(data.folder / "straight.csv"));
+  // The straight run found the resumed one's checkpoint, and did not destroy it.
+  CHECK(std::filesystem::exists(
+      stopped.err.substr(stopped.err.find("checkpoint is ") + 14,
+                         stopped.err.find("; to go on") - stopped.err.find("checkpoint is ") - 14) +
+      ".old"));
 }
 
 }  // namespace

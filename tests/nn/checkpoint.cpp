@@ -83,6 +83,23 @@ TEST_CASE("checkpoint: a finished training is resumed at once, or for more epoch
     CHECK(entry.path().string().find(file.path() + ".") == std::string::npos);
 }
 
+TEST_CASE("checkpoint: stopped before the first epoch, it holds the start and no losses") {
+  const Temporary file("start.checkpoint");
+  const std::atomic<bool> stop{true};
+  TrainOptions options{.epochs = 3, .stop = &stop, .checkpoint = file.path()};
+  Net stopped(kSpec, 2, {.members = 2}), unbroken(kSpec, 2, {.members = 2});
+  const TrainReport report = train(stopped, inputs(), targets(), options);
+  CHECK(report.interrupted);
+  CHECK(report.epochs_done == std::vector<std::int64_t>{0, 0});
+  CHECK(read_safetensors(file.path()).find("losses")->shape() == Shape{2, 0});
+  options.stop = nullptr;
+  options.resume = true;
+  train(stopped, inputs(), targets(), options);
+  train(unbroken, inputs(), targets(), {.epochs = 3});
+  CHECK(same_bits(stopped.flat(), unbroken.flat()));
+  CHECK(read_safetensors(file.path()).find("losses")->shape() == Shape{2, 3});
+}
+
 TEST_CASE("checkpoint: of another net, other data or other options is refused") {
   const Temporary file("other.checkpoint");
   const std::string head = "checkpoint: " + file.path() + ": ";

@@ -198,7 +198,7 @@ TEST_CASE("train: a loss that is not finite stops with member, seed, epoch and l
           train(pair, stacked(data.x, data.x), stacked(data.y, bad_y), {.epochs = 30});
         }) ==
         "train: got loss nan in epoch 1 of member 1 (seed 7), wanted a finite one: none was; try a "
-        "smaller learning rate");
+        "smaller learning rate, or standardise the data");
 }
 
 TEST_CASE("train: progress is told, and what its function throws comes out") {
