@@ -97,12 +97,20 @@ void bench_training_step(Report& report, Device device) {
     const std::uint64_t allocations = memory_stats(device).system_allocations - before;
     const std::string on = device.is_cuda() ? "" : fmt::format(", {} threads", threads);
     std::string note = fmt::format("{} allocations after the first epoch", allocations);
-    const auto result = device.is_cpu()
-                            ? run_peer("train_step.py", fmt::format("--threads {}", threads))
-                            : std::nullopt;
-    const double peer = result ? (*result)["epoch_us"]["median"].get<double>() : 0;
-    note += peer > 0 ? fmt::format(", PyTorch {:.0f} us: {:.1f} x", peer, peer * 1e-6 / time.median)
-                     : ", PyTorch not measured (bench/peers/setup.sh)";
+    for (const char* adam :
+         {"fused", "default"}) {  // torch.optim.Adam's fastest form, and as it comes
+      const auto peer =
+          device.is_cpu()
+              ? run_peer("train_step.py", fmt::format("--threads {} --adam {}", threads, adam))
+              : std::nullopt;
+      if (!peer) {
+        note += ", PyTorch not measured";
+        break;
+      }
+      const double theirs = (*peer)["epoch_us"]["median"].get<double>();
+      note += fmt::format(", PyTorch with {} Adam {:.0f} us: {:.1f} x", adam, theirs,
+                          theirs * 1e-6 / time.median);
+    }
     report.add({"training epoch, 100 points, 2 x 128" + on, time, 0, flop, note});
     if (device.is_cuda() || all_threads == 1) break;
   }
