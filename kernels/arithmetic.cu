@@ -5,22 +5,22 @@
 namespace keel {
 namespace {
 
-template <class T>
-struct AddElements {
-  using Scalar = T;
-  const T *a, *b;
-  T* out;
-
-  template <class Group>
-  KEEL_HD void operator()(Group g, int64_t first, int64_t count) const {
-    const auto left = g.load(count, a + first);
-    const auto right = g.load(count, b + first);
-    g.store(count, out + first, [&](auto i) { return left[i] + right[i]; });
+struct Plus {
+  template <class T>
+  KEEL_HD static T of(T a, T b) {
+    return a + b;
   }
 };
 
-template <class T>
-struct MulElements {
+struct Times {
+  template <class T>
+  KEEL_HD static T of(T a, T b) {
+    return a * b;
+  }
+};
+
+template <class T, class Function>
+struct PairElements {
   using Scalar = T;
   const T *a, *b;
   T* out;
@@ -29,7 +29,7 @@ struct MulElements {
   KEEL_HD void operator()(Group g, int64_t first, int64_t count) const {
     const auto left = g.load(count, a + first);
     const auto right = g.load(count, b + first);
-    g.store(count, out + first, [&](auto i) { return left[i] * right[i]; });
+    g.store(count, out + first, [&](auto i) { return Function::of(left[i], right[i]); });
   }
 };
 
@@ -47,12 +47,13 @@ struct ScaleElements {
   }
 };
 
-Tensor product(const Tensor& a, const Tensor& b) {
+template <class Function>
+Tensor paired(const Tensor& a, const Tensor& b) {
   Tensor out = Tensor::empty(a.shape(), a.dtype(), a.device());
   dispatch(a.dtype(), [&](auto t) {
     using T = decltype(t);
     launch_elements(a.device(), a.elements(),
-                    MulElements<T>{a.data<T>(), b.data<T>(), out.data<T>()});
+                    PairElements<T, Function>{a.data<T>(), b.data<T>(), out.data<T>()});
   });
   return out;
 }
@@ -77,14 +78,7 @@ void check_alike(const char* op, const Tensor& a, const Tensor& b) {
 
 Var add(const Var& a, const Var& b) {
   check_alike("add", a.value(), b.value());
-  const Tensor &left = a.value(), &right = b.value();
-  Tensor out = Tensor::empty(left.shape(), left.dtype(), left.device());
-  dispatch(left.dtype(), [&](auto t) {
-    using T = decltype(t);
-    launch_elements(left.device(), left.elements(),
-                    AddElements<T>{left.data<T>(), right.data<T>(), out.data<T>()});
-  });
-  return record("add", out, {&a, &b},
+  return record("add", paired<Plus>(a.value(), b.value()), {&a, &b},
                 [a = a.slot(), b = b.slot()](const Tensor& d_out, Backward& backward) {
                   backward.add(a, d_out);
                   backward.add(b, d_out);
@@ -93,11 +87,11 @@ Var add(const Var& a, const Var& b) {
 
 Var mul(const Var& a, const Var& b) {
   check_alike("mul", a.value(), b.value());
-  return record("mul", product(a.value(), b.value()), {&a, &b},
+  return record("mul", paired<Times>(a.value(), b.value()), {&a, &b},
                 [a_slot = a.slot(), b_slot = b.slot(), a = a.value(), b = b.value()](
                     const Tensor& d_out, Backward& backward) {
-                  if (backward.wants(a_slot)) backward.add(a_slot, product(d_out, b));
-                  if (backward.wants(b_slot)) backward.add(b_slot, product(d_out, a));
+                  if (backward.wants(a_slot)) backward.add(a_slot, paired<Times>(d_out, b));
+                  if (backward.wants(b_slot)) backward.add(b_slot, paired<Times>(d_out, a));
                 });
 }
 
