@@ -62,8 +62,8 @@ std::string against(const char* script, const std::string& arguments, const char
 
 // What one epoch of one LN-every net spends on each kind of work, timed apart on the same shapes.
 void bench_breakdown(Report& report, Device device) {
-  const auto [x, all_y] = toy_data(device);
-  const Tensor y = all_y[0];
+  const auto data = toy_data(device);
+  const Tensor x = data.first, y = data.second[0];
   Net net(kSpecs[3], 1, {.device = device});
   const Tensor losses = Tensor::zeros({1 << 20, 1}, DType::f64, device);
   TrainStep step(net, x, y, {}, losses);

@@ -57,7 +57,7 @@ void block_product(const Product& whole, int64_t m, int64_t n, int64_t k, double
                    const T* b, T* c) {
   const auto op_a = whole.transpose_a ? CblasTrans : CblasNoTrans;
   const auto op_b = whole.transpose_b ? CblasTrans : CblasNoTrans;
-  const OneBlasThread one;
+  [[maybe_unused]] const OneBlasThread one;
   const auto size = [](int64_t value) { return static_cast<int>(value); };
   if constexpr (std::is_same_v<T, float>)
     cblas_sgemm(CblasRowMajor, op_a, op_b, size(m), size(n), size(k), static_cast<T>(whole.alpha),
