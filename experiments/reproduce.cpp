@@ -27,6 +27,7 @@ struct Done {
   Json summary;
   std::string table;
   std::vector<std::string> pictures;
+  std::string plot_problem;  // numbers are worth having without their picture
 };
 
 // One experiment, from its computation to its pictures.
@@ -40,7 +41,13 @@ Done reproduce_one(const Context& outer, const Choice& choice, const Experiment&
   done.summary = summarise(context, result.numbers);
   folder.write("summary.json", json_text(done.summary));
   if (!experiment.drawn || choice.no_plot) return done;
-  const Drawn drawn = run_plot(experiment.name, folder.path(""));
+  Drawn drawn;
+  try {
+    drawn = run_plot(experiment.name, folder.path(""));
+  } catch (const Error& problem) {
+    done.plot_problem = problem.what();
+    return done;
+  }
   done.pictures = drawn.pictures;
   if (drawn.pictures.empty()) context.note(drawn.how_later);
   done.summary["pictures"] = drawn.pictures;
@@ -64,11 +71,13 @@ int run_reproduce(const Choice& choice, Context& context) {
     folders.push_back(all ? OutputFolder(folder.path(experiment->name)) : folder);
   Json figures = Json::object(), pictures = Json::array();
   Json summary;
+  std::string plot_problem;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const Done done = reproduce_one(context, choice, *chosen[i], folders[i]);
     if (!context.options.json && !context.options.quiet)
       context.out << (i > 0 ? "\n" : "") << done.table << std::flush;
     for (const std::string& picture : done.pictures) pictures.push_back(picture);
+    if (!done.plot_problem.empty()) plot_problem = done.plot_problem;
     figures[chosen[i]->name] = done.summary;
     summary = done.summary;
   }
@@ -82,7 +91,9 @@ int run_reproduce(const Choice& choice, Context& context) {
     context.out << "\npictures:\n";
     for (const Json& picture : pictures) context.out << picture.get<std::string>() << '\n';
   }
-  return 0;
+  if (plot_problem.empty()) return 0;
+  context.err << fmt::format("keel: {}\n", plot_problem);
+  return 1;
 }
 
 }  // namespace

@@ -145,6 +145,14 @@ TEST_CASE("plot: the Python that is found is used, and its complaint is passed o
   std::filesystem::permissions(fake, std::filesystem::perms::owner_all);
   const PathScope path(folder.str());
   CHECK(message_of<Error>([&] { run_plot("fig1", folder / "x"); }) == "plot: no fig1 here");
+
+  // A picture that fails is reported at the end; the numbers of every figure are there.
+  const Ran ran =
+      run_keel({"reproduce", "figures", "--seeds", "1", "--epochs", "2", "--out", folder / "out"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err == "keel: plot: no fig5 here\n");
+  for (const char* file : {"/fig1/summary.json", "/fig5/curves.csv", "/summary.json"})
+    CHECK(std::filesystem::exists(folder / "out" + file));
 }
 
 TEST_CASE("plot.py: one clear line on missing files") {
