@@ -1,4 +1,4 @@
-// Files that appear whole or not at all, and the folder a command writes them to.
+// The folder a command writes to, CSV files, and files in one go.
 #pragma once
 
 #include <cstdint>
@@ -7,32 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "../core/output_file.h"
+
 namespace keel {
-
-/// A file being written: under a temporary name beside `path` until commit() renames it. Without
-/// commit() nothing is left of it, and a file that was at `path` stays as it was.
-class OutputFile {
- public:
-  /// Makes the folders that are missing. Throws keel::Error where `path` cannot be written.
-  explicit OutputFile(std::filesystem::path path);
-  ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  void write(std::string_view bytes);
-  void commit();
-
- private:
-  void check_written(bool holds) const;
-
-  std::filesystem::path path_, temporary_;
-  int descriptor_ = -1;
-};
 
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 /// Throws keel::Error where `path` could not be written: to be asked before any work starts.
 void check_writable(const std::filesystem::path& path);
+
+/// Throws keel::Error where a file would be written twice, or over one that is read. Empty paths
+/// are files that nobody asked for.
+void check_apart(const std::vector<std::string>& written, const std::vector<std::string>& read);
 
 /// Where a command writes: made, and tried, before any work starts.
 class OutputFolder {

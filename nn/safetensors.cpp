@@ -1,8 +1,5 @@
 #include "safetensors.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -10,6 +7,8 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+
+#include "../core/output_file.h"
 
 namespace keel {
 namespace {
@@ -96,35 +95,6 @@ void* bytes_of(const Tensor& tensor) {
   return dispatch(tensor.dtype(), [&](auto t) -> void* { return tensor.data<decltype(t)>(); });
 }
 
-// Written beside its target, and removed again unless `commit` is reached.
-class NewFile {
- public:
-  explicit NewFile(const std::string& path)
-      : path_(path), temporary_(fmt::format("{}.{}.tmp", path, ::getpid())) {
-    file_.reset(std::fopen(temporary_.c_str(), "wb"));
-    require(file_ != nullptr);
-  }
-  ~NewFile() {
-    if (!temporary_.empty()) std::remove(temporary_.c_str());
-  }
-  void write(const void* bytes, std::size_t count) {
-    require(std::fwrite(bytes, 1, count, file_.get()) == count);
-  }
-  void commit() {
-    require(std::fflush(file_.get()) == 0 && ::fsync(::fileno(file_.get())) == 0);
-    require(std::fclose(file_.release()) == 0);
-    require(std::rename(temporary_.c_str(), path_.c_str()) == 0);
-    temporary_.clear();
-  }
-
- private:
-  void require(bool holds) const {
-    check(holds, kTag, "{}: cannot write: {}", path_, std::strerror(errno));
-  }
-  std::string path_, temporary_;
-  File file_;
-};
-
 }  // namespace
 
 const Tensor* SafeTensors::find(const std::string& name) const {
@@ -192,13 +162,13 @@ void write_safetensors(const std::string& path, const SafeTensors& content) {
   std::string text = header.is_null() ? "{}" : header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
 
-  NewFile file(path);
+  OutputFile file(path);
   const std::uint64_t length = text.size();
-  file.write(&length, 8);
-  file.write(text.data(), text.size());
+  file.write({reinterpret_cast<const char*>(&length), 8});
+  file.write(text);
   for (const auto& [name, tensor] : tensors) {
     const Tensor host = tensor.to(Device::cpu());
-    file.write(bytes_of(host), host.bytes());
+    file.write({reinterpret_cast<const char*>(bytes_of(host)), host.bytes()});
   }
   file.commit();
 }

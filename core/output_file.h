@@ -1,0 +1,29 @@
+// OutputFile: a file that appears whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace keel {
+
+/// A file being written: under a temporary name beside `path` until commit() renames it. Without
+/// commit() nothing is left of it, and a file that was at `path` stays as it was.
+class OutputFile {
+ public:
+  /// Makes the folders that are missing. Throws keel::Error where `path` cannot be written.
+  explicit OutputFile(std::filesystem::path path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::string_view bytes);
+  void commit();
+
+ private:
+  void check_written(bool holds) const;
+
+  std::filesystem::path path_, temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace keel
