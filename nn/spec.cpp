@@ -69,7 +69,9 @@ LayerSpec parse_dense(const Word& word) {
   return layer;
 }
 
-void parse_option(const Word& word, std::string_view option, LayerSpec& layer) {
+// `seen`: the options of this word so far.
+void parse_option(const Word& word, std::string_view option, LayerSpec& layer,
+                  std::vector<std::string_view>& seen) {
   const std::size_t equals = option.find('=');
   const std::string_view name = trim(option.substr(0, equals));
   const std::string_view value =
@@ -85,15 +87,19 @@ void parse_option(const Word& word, std::string_view option, LayerSpec& layer) {
     fail("spec", "unknown option '{}' in {}, wanted affine=0|1 or eps=value", trim(option),
          word.at());
   }
+  check(std::find(seen.begin(), seen.end(), name) == seen.end(), "spec",
+        "got {} twice in {}, wanted it once", name, word.at());
+  seen.push_back(name);
 }
 
 LayerSpec parse_layer_norm(const Word& word) {
   LayerSpec layer{.kind = LayerKind::layernorm};
   if (!word.has_parentheses) return layer;
   std::string_view rest = word.inside;
+  std::vector<std::string_view> seen;
   for (bool more = true; more;) {
     const std::size_t comma = rest.find(',');
-    parse_option(word, rest.substr(0, comma), layer);
+    parse_option(word, rest.substr(0, comma), layer, seen);
     more = comma != rest.npos;
     if (more) rest = rest.substr(comma + 1);
   }

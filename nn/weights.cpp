@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "safetensors.h"
@@ -20,6 +22,15 @@ Tensor scaled(const Tensor& x, double factor, DType dtype) {
   std::vector<double> values = x.to_vector<double>();
   for (double& value : values) value *= factor;
   return Tensor::from(values, x.shape()).to(dtype);
+}
+
+// After conversion: a float64 may be too large for the net's float32.
+void check_finite(const Tensor& values, const std::string& path, const std::string& name) {
+  const std::vector<double> all = values.to_vector<double>();
+  const auto bad =
+      std::find_if_not(all.begin(), all.end(), [](double value) { return std::isfinite(value); });
+  check(bad == all.end(), "weights", "{}: element {} of '{}' is {} in {}, wanted a finite number",
+        path, bad - all.begin(), name, bad == all.end() ? 0 : *bad, name_of(values.dtype()));
 }
 
 }  // namespace
@@ -56,8 +67,9 @@ void load_weights(Net& net, const std::string& path) {
       check(entry.scale != 0, "weights",
             "{}: '{}' has no effect in the NTK parameterisation with sigma_b2 = 0, wanted > 0",
             path, name);
-      copy(net.layout().member_view(flat, p, s),
-           scaled(*found, 1 / entry.scale, net.flat().dtype()));
+      const Tensor values = scaled(*found, 1 / entry.scale, net.flat().dtype());
+      check_finite(values, path, name);
+      copy(net.layout().member_view(flat, p, s), values);
       left.erase(name);
     }
   check(left.empty(), "weights", "{}: got {} too, which '{}' does not have", path, left_text(),

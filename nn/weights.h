@@ -14,8 +14,8 @@ namespace keel {
 void save_weights(const Net& net, const std::string& path);
 
 /// Copies a file's weights (F32 or F64, converted to the net's dtype) into `net`, of the same
-/// layers and members. Throws keel::Error naming the tensor that is missing, has another shape, or
-/// is not wanted; the net is then unchanged.
+/// layers and members. Throws keel::Error naming the tensor that is missing, has another shape, is
+/// not wanted, or holds a number that is not finite; the net is then unchanged.
 void load_weights(Net& net, const std::string& path);
 
 }  // namespace keel

@@ -56,6 +56,8 @@ TEST_CASE("spec: errors quote the wrong word") {
     CHECK(message(fmt::format("dense(8) layernorm(eps={}) dense(1)", eps).c_str()) ==
           fmt::format("spec: got eps '{}' in 'layernorm(eps={})' (word 2), wanted a number >= 0",
                       eps, eps));
+  CHECK(message("dense(8) layernorm(eps=1, eps=2) dense(1)") ==
+        "spec: got eps twice in 'layernorm(eps=1, eps=2)' (word 2), wanted it once");
   CHECK(message("dense(8)x relu dense(1)") ==
         "spec: got 'x' after ')' in 'dense(8)x' (word 1), wanted a blank");
   CHECK(message("dense(8)relu dense(1)") ==

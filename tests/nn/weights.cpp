@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <limits>
 
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
@@ -118,6 +119,12 @@ TEST_CASE("weights: what does not fit is named, and the net stays as it was") {
             "'1.bias', '1.weight', '3.bias', '3.weight'");
   CHECK(message(kSpec, {.parameterisation = Parameterisation::ntk, .sigma_b2 = 0}) ==
         head + "'0.bias' has no effect in the NTK parameterisation with sigma_b2 = 0, wanted > 0");
+  SafeTensors damaged = read_safetensors(file.path());
+  for (auto& [name, tensor] : damaged.tensors)
+    if (name == "1.weight") fill(tensor.slice(1, 2), std::numeric_limits<double>::quiet_NaN());
+  write_safetensors(file.path(), damaged);
+  CHECK(message(kSpec) ==
+        head + "element 1 of '1.weight' is nan in float32, wanted a finite number");
   file.write(file_of_pytorch().substr(0, file_of_pytorch().size() - 4));
   CHECK(message(kSpec) == "safetensors: " + file.path() +
                               ": truncated or damaged: the tensors need 60 bytes, the file has 56");
