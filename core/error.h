@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace keel {
 
@@ -61,6 +62,23 @@ class DataError : public Error {
 
  private:
   std::int64_t line_, column_;
+};
+
+/// A matrix with an eigenvalue that is not above zero, or not by more than rounding takes away. The
+/// pivot is the row, from 0, at which a factorisation stopped; -1 where none did. Repeated rows:
+/// pairs (row, earlier row that it repeats), from 0; they alone make a kernel's matrix singular.
+class NotPositiveDefinite : public Error {
+ public:
+  using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  NotPositiveDefinite(std::string_view tag, std::string_view message, std::int64_t pivot,
+                      Pairs repeated_rows = {})
+      : Error(tag, message), pivot_(pivot), repeated_rows_(std::move(repeated_rows)) {}
+  std::int64_t pivot() const noexcept { return pivot_; }
+  const Pairs& repeated_rows() const noexcept { return repeated_rows_; }
+
+ private:
+  std::int64_t pivot_;
+  Pairs repeated_rows_;
 };
 
 template <class Kind = Error, class... Parts>

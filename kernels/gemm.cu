@@ -1,22 +1,14 @@
 #include "gemm.h"
 
 #include <cblas.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <algorithm>
 #include <limits>
 #include <type_traits>
 
-#include "../core/cuda.cuh"
+#include "cuda_libraries.cuh"
+#include "one_blas_thread.h"
 #include "small_gemm.h"
-
-#ifdef KEEL_WITH_CUDA
-#include <cublas_v2.h>
-
-#include <map>
-#endif
 
 namespace keel {
 namespace {
@@ -31,19 +23,6 @@ struct Product {
   double alpha, beta;
   int row_a() const { return transpose_a ? m : k; }  // elements from one stored row to the next
   int row_b() const { return transpose_b ? k : n; }
-};
-
-// OpenBLAS rounds differently with another number of threads. So it gets one, and threads take
-// blocks of the product instead, which are cut by its shape alone.
-class OneBlasThread {
-#ifdef _OPENMP
- public:
-  OneBlasThread() { omp_set_num_threads(1); }
-  ~OneBlasThread() { omp_set_num_threads(before_); }
-
- private:
-  int before_ = omp_get_max_threads();
-#endif
 };
 
 constexpr int64_t kBlockRows = 256, kBlockCols = 1024, kBlockDepth = 1024;
@@ -127,56 +106,22 @@ void cpu_product(const Product& p, const T* a, const T* b, T* c) {
 
 #ifdef KEEL_WITH_CUDA
 
-void cublas_check(cublasStatus_t status, const char* what) {
-  check<DeviceError>(status == CUBLAS_STATUS_SUCCESS, "cublas", "{} failed: {}", what,
-                     cublasGetStatusString(status));
-}
-
-// A handle per thread and GPU, with a workspace of its own: products recorded into a CUDA graph
-// must not allocate. It follows the thread from stream to stream, which StreamScope makes safe by
-// waiting.
-cublasHandle_t handle_of(Device device) {
-  struct Handle {
-    cublasHandle_t handle = nullptr;
-    Storage workspace;
-    void* stream = nullptr;
-  };
-  constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what cuBLAS advises for Hopper
-  thread_local std::map<int, Handle> handles;
-  Handle& entry = handles[device.index()];
-  if (!entry.handle) {
-    cublas_check(cublasCreate(&entry.handle), "cublasCreate");
-    cublas_check(cublasSetMathMode(entry.handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
-    entry.workspace = Storage(device, kWorkspace);
-  }
-  void* stream = current_stream(device);
-  if (entry.stream != stream) {  // setting the stream takes the workspace away
-    cublas_check(cublasSetStream(entry.handle, static_cast<cudaStream_t>(stream)),
-                 "cublasSetStream");
-    cublas_check(cublasSetWorkspace(entry.handle, entry.workspace.data(), kWorkspace),
-                 "cublasSetWorkspace");
-    entry.stream = stream;
-  }
-  return entry.handle;
-}
-
 template <class T>
 void cuda_product(Device device, const Product& p, const T* a, const T* b, T* c) {
-  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
   const T alpha = static_cast<T>(p.alpha), beta = static_cast<T>(p.beta);
   const auto op_a = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   const auto op_b = p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const int members = static_cast<int>(p.members);
   // cuBLAS counts columns first: row-major c = a b is its c' = b' a'.
   if constexpr (std::is_same_v<T, float>)
-    cublas_check(cublasSgemmStridedBatched(handle_of(device), op_b, op_a, p.n, p.m, p.k, &alpha, b,
-                                           p.row_b(), p.stride_b, a, p.row_a(), p.stride_a, &beta,
-                                           c, p.n, p.stride_c, members),
+    cublas_check(cublasSgemmStridedBatched(cublas_handle(device), op_b, op_a, p.n, p.m, p.k, &alpha,
+                                           b, p.row_b(), p.stride_b, a, p.row_a(), p.stride_a,
+                                           &beta, c, p.n, p.stride_c, members),
                  "cublasSgemmStridedBatched");
   else
-    cublas_check(cublasDgemmStridedBatched(handle_of(device), op_b, op_a, p.n, p.m, p.k, &alpha, b,
-                                           p.row_b(), p.stride_b, a, p.row_a(), p.stride_a, &beta,
-                                           c, p.n, p.stride_c, members),
+    cublas_check(cublasDgemmStridedBatched(cublas_handle(device), op_b, op_a, p.n, p.m, p.k, &alpha,
+                                           b, p.row_b(), p.stride_b, a, p.row_a(), p.stride_a,
+                                           &beta, c, p.n, p.stride_c, members),
                  "cublasDgemmStridedBatched");
 }
 

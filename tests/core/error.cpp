@@ -80,6 +80,15 @@ TEST_CASE("OutOfMemory carries its numbers") {
   CHECK(std::string(error.what()) == "memory: needs 200, 100 free");
 }
 
+TEST_CASE("NotPositiveDefinite carries its pivot and the repeated rows") {
+  const NotPositiveDefinite error("regression", "is singular", 3, {{3, 1}, {7, 0}});
+  CHECK(error.pivot() == 3);
+  CHECK(error.repeated_rows() == NotPositiveDefinite::Pairs{{3, 1}, {7, 0}});
+  CHECK(error.tag() == "regression");
+  CHECK(std::string(error.what()) == "regression: is singular");
+  CHECK(NotPositiveDefinite("regression", "no", -1).repeated_rows().empty());
+}
+
 TEST_CASE("shapes and devices format themselves") {
   CHECK(fmt::format("{}", Shape{4096, 768}) == "[4096, 768]");
   CHECK(fmt::format("{}", Shape{7}) == "[7]");

@@ -1,0 +1,22 @@
+// Cholesky factors and the triangular solves with them, in place, on the lower triangle alone.
+#pragma once
+
+#include <optional>
+
+#include "../core/tensor.h"
+
+namespace keel {
+
+/// a [n, n] = L L': its lower triangle becomes L, entries above the diagonal are neither read nor
+/// written. Returns the first row, from 0, whose pivot is not positive and finite; the rows above
+/// it are then those of L, the rest is undefined. LAPACK's potrf,
+/// which rounds differently with another number of threads, or cuSOLVER's.
+[[nodiscard]] std::optional<std::int64_t> cholesky(const Tensor& a);
+
+/// b [n, k] becomes L^-1 b. On the CPU the same bits for any number of threads.
+void solve_lower(const Tensor& l, const Tensor& b);
+
+/// b [n, k] becomes L'^-1 b.
+void solve_lower_transposed(const Tensor& l, const Tensor& b);
+
+}  // namespace keel

@@ -1,0 +1,99 @@
+// Handles of cuBLAS and cuSOLVER: one a thread and GPU, following the thread's stream. Included by
+// .cu files only; empty in a build without CUDA.
+#pragma once
+
+#ifdef KEEL_WITH_CUDA
+#include <cublas_v2.h>
+#include <cusolverDn.h>
+
+#include <map>
+
+#include "../core/cuda.cuh"
+
+namespace keel {
+
+inline void cublas_check(cublasStatus_t status, const char* what) {
+  check<DeviceError>(status == CUBLAS_STATUS_SUCCESS, "cublas", "{} failed: {}", what,
+                     cublasGetStatusString(status));
+}
+
+inline void cusolver_check(cusolverStatus_t status, const char* what) {
+  check<DeviceError>(status == CUSOLVER_STATUS_SUCCESS, "cusolver", "{} failed with status {}",
+                     what, static_cast<int>(status));
+}
+
+// A handle per thread and GPU, with a workspace of its own: products recorded into a CUDA graph
+// must not allocate. It follows the thread from stream to stream, which StreamScope makes safe by
+// waiting.
+inline cublasHandle_t cublas_handle(Device device) {
+  struct Handle {
+    cublasHandle_t handle = nullptr;
+    Storage workspace;
+    void* stream = nullptr;
+  };
+  constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what cuBLAS advises for Hopper
+  thread_local std::map<int, Handle> handles;
+  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  Handle& entry = handles[device.index()];
+  if (!entry.handle) {
+    cublas_check(cublasCreate(&entry.handle), "cublasCreate");
+    cublas_check(cublasSetMathMode(entry.handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+    entry.workspace = Storage(device, kWorkspace);
+  }
+  void* stream = current_stream(device);
+  if (entry.stream != stream) {  // setting the stream takes the workspace away
+    cublas_check(cublasSetStream(entry.handle, static_cast<cudaStream_t>(stream)),
+                 "cublasSetStream");
+    cublas_check(cublasSetWorkspace(entry.handle, entry.workspace.data(), kWorkspace),
+                 "cublasSetWorkspace");
+    entry.stream = stream;
+  }
+  return entry.handle;
+}
+
+struct SolverHandle {
+  cusolverDnHandle_t handle = nullptr;
+  cusolverDnParams_t params = nullptr;
+};
+
+inline SolverHandle solver_cusolver(Device device) {
+  thread_local std::map<int, SolverHandle> handles;
+  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  SolverHandle& solver = handles[device.index()];
+  if (!solver.params) {
+    if (!solver.handle) cusolver_check(cusolverDnCreate(&solver.handle), "cusolverDnCreate");
+    cusolver_check(cusolverDnCreateParams(&solver.params), "cusolverDnCreateParams");
+  }
+  cusolver_check(cusolverDnSetStream(solver.handle, stream_of(device)), "cusolverDnSetStream");
+  return solver;
+}
+
+inline cudaDataType cuda_type_of(DType dtype) {
+  return dtype == DType::f32 ? CUDA_R_32F : CUDA_R_64F;
+}
+
+/// What a cuSOLVER routine works in, from the pools, and the integer it reports by. The integer
+/// must be read, which waits for the stream, before this goes: the host part is in use until then.
+struct SolverWorkspace {
+  Storage on_device, on_host, info;
+  std::size_t device_bytes, host_bytes;
+
+  SolverWorkspace(Device device, std::size_t device_bytes, std::size_t host_bytes)
+      : on_device(device, device_bytes),
+        on_host(Device::cpu(), host_bytes),
+        info(device, sizeof(int)),
+        device_bytes(device_bytes),
+        host_bytes(host_bytes) {}
+
+  int read_info(Device device) const {
+    int value = 0;
+    cuda_check(cudaMemcpyAsync(&value, info.data(), sizeof value, cudaMemcpyDeviceToHost,
+                               stream_of(device)),
+               "cudaMemcpyAsync");
+    synchronize(device);
+    return value;
+  }
+};
+
+}  // namespace keel
+#endif

@@ -1,0 +1,27 @@
+// Half a symmetric matrix: what its lower triangle alone is good for.
+#pragma once
+
+#include "../core/tensor.h"
+
+namespace keel {
+
+enum class Triangle { lower, upper };
+
+/// The diagonal of a [n, n] -> [n], of a's dtype.
+Tensor diagonal(const Tensor& a);
+
+/// Exchanges the diagonal of a [n, n] with d [n], of a's dtype.
+void swap_diagonal(const Tensor& a, const Tensor& d);
+
+/// into[i, j] = a[i, j] scale[i] scale[j] below the diagonal, of either dtype, rounded once; the
+/// diagonal becomes `value`; what is above stays. scale [n] float64. into may be a.
+void scale_lower(const Tensor& a, const Tensor& scale, double value, const Tensor& into);
+
+/// a[j, i] = a[i, j] for i > j.
+void mirror_lower(const Tensor& a);
+
+/// into = A v for v [n, k] float64, A [n, n] float64 symmetric, of which one triangle with the
+/// diagonal is read, once where k is small. On the CPU the same bits for any number of threads.
+void symmetric_product(const Tensor& a, Triangle triangle, const Tensor& v, const Tensor& into);
+
+}  // namespace keel
