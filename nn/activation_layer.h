@@ -9,6 +9,7 @@ class ActivationLayer : public Layer {
  public:
   explicit ActivationLayer(LayerKind kind);
   Var apply(const Var& x, std::span<const Var> parameters) const override;
+  KernelMap kernel_map(KernelContext& context) const override;
 
  private:
   LayerKind kind_;

@@ -29,4 +29,20 @@ Var DenseLayer::apply(const Var& x, std::span<const Var> parameters) const {
   return dense(x, parameters[0], parameters[1], scale);
 }
 
+KernelMap DenseLayer::kernel_map(KernelContext& context) const {
+  KernelMap map;
+  map.kind = KernelMap::Kind::dense;
+  map.weight = init_.sigma_w2;
+  map.bias = init_.sigma_b2;
+  // The layer's own share of Theta: its new K, or sum_i a_i a_i' + 1 of unscaled weights and bias.
+  const bool ntk = init_.parameterisation == Parameterisation::ntk;
+  map.from_k = ntk ? map.weight : static_cast<double>(context.width);
+  map.constant = ntk ? map.bias : 1;
+  map.from_k += map.weight * context.gain;
+  context.width = width_;
+  context.gaussian = true;
+  context.gain = 0;
+  return map;
+}
+
 }  // namespace keel

@@ -12,6 +12,7 @@ class DenseLayer : public Layer {
   std::int64_t output_width(std::int64_t) const override { return width_; }
   std::vector<ParameterSpec> parameters(std::int64_t input_width) const override;
   Var apply(const Var& x, std::span<const Var> parameters) const override;
+  KernelMap kernel_map(KernelContext& context) const override;
 
  private:
   std::int64_t width_;

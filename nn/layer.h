@@ -1,5 +1,5 @@
 // Layer: what one word of a SPEC computes. Each kind has a file of its own, where its finite map
-// stands.
+// and its infinite-width kernel map stand side by side.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../core/tape.h"
+#include "../kernels/kernel_map.h"
 #include "spec.h"
 
 namespace keel {
@@ -33,6 +34,16 @@ struct ParameterSpec {
   double mean = 0, stddev = 0, scale = 1;
 };
 
+/// What a kernel map depends on: what the layers before it left.
+struct KernelContext {
+  std::int64_t word = 0;   ///< of the SPEC, counted from 1: for messages
+  std::int64_t width = 0;  ///< units; the standard parameterisation's Theta depends on it
+  bool gaussian = true;    ///< values are jointly normal with mean 0, as a dense layer's are
+  /// Affine layer norms whose gain's share of Theta, u u' in the unit of value u, nobody has
+  /// averaged over units yet.
+  double gain = 0;
+};
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -43,6 +54,10 @@ class Layer {
   /// x [n, d] or [S, n, d]; parameters in the order of parameters(d), with a leading axis S for an
   /// ensemble -> [n, output_width(d)] or [S, n, output_width(d)].
   virtual Var apply(const Var& x, std::span<const Var> parameters) const = 0;
+
+  /// What the layer does to K and Theta where all hidden layers are infinitely wide; `context`
+  /// becomes what the next layer finds. Throws keel::Error where there is no such map.
+  virtual KernelMap kernel_map(KernelContext& context) const = 0;
 };
 
 /// `init` matters to dense layers only.

@@ -13,4 +13,15 @@ Var LayerNormLayer::apply(const Var& x, std::span<const Var> parameters) const {
   return affine_ ? layer_norm(x, parameters[0], parameters[1], eps_) : layer_norm(x, eps_);
 }
 
+// Values become u = (z - mean) / deviation, whose mean and deviation are constants in the limit. A
+// bias adds 1 to every unit's Theta, a gain u u', which waits for what averages over units.
+KernelMap LayerNormLayer::kernel_map(KernelContext& context) const {
+  KernelMap map;
+  map.kind = KernelMap::Kind::layer_norm;
+  map.eps = eps_;
+  map.constant = affine_ ? 1 : 0;
+  context.gain += affine_ ? 1 : 0;
+  return map;
+}
+
 }  // namespace keel

@@ -11,6 +11,7 @@ class LayerNormLayer : public Layer {
 
   std::vector<ParameterSpec> parameters(std::int64_t input_width) const override;
   Var apply(const Var& x, std::span<const Var> parameters) const override;
+  KernelMap kernel_map(KernelContext& context) const override;
 
  private:
   bool affine_;

@@ -1,0 +1,122 @@
+// KernelMap: what one layer of infinite width does to the pair state (K, Theta) of two inputs, and
+// to the two diagonals. docs/kernels.md derives every line.
+#pragma once
+
+#include <cmath>
+
+#include "gaussian_moments.h"
+
+namespace keel {
+
+struct KernelMap {
+  enum class Kind { dense, relu, mixture, layer_norm };
+  Kind kind = Kind::dense;
+
+  // dense: K <- weight K + bias, Theta <- weight Theta + from_k K + constant, K that from before.
+  double weight = 1, bias = 0, from_k = 0;
+  double constant = 0;  // layer_norm: added to Theta, too
+
+  // relu, mixture: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi'].
+  double gain = 0;
+  Mixture mixture{};  // mixture: phi
+
+  double eps = 0;  // layer_norm
+
+  /// Rows of a table that keep what the map needs of each input: q for relu; q and 1 / (q + s^2) of
+  /// each term for mixture; the mean and 1 / standard deviation for layer_norm.
+  KEEL_HD int rows() const {
+    switch (kind) {
+      case Kind::relu:
+        return 1;
+      case Kind::mixture:
+        return 1 + mixture.terms;
+      case Kind::layer_norm:
+        return 2;
+      default:
+        return 0;
+    }
+  }
+};
+
+struct PairState {
+  double k, theta;
+};
+
+KEEL_HD inline PairState through_dense(const KernelMap& map, PairState s) {
+  return {map.weight * s.k + map.bias, map.weight * s.theta + map.from_k * s.k + map.constant};
+}
+
+KEEL_HD inline PairState through_relu(const KernelMap& map, PairState s, double q1, double q2) {
+  const Moments m = relu_moments(q1, q2, s.k);
+  return {m.value, s.theta * m.slope + map.gain * m.cross};
+}
+
+/// What terms t of one input and u of the other add to the state behind a mixture.
+template <bool kCross>
+KEEL_HD KEEL_INLINE PairState mixture_share(const KernelMap& map, PairState s, double q1,
+                                            double over1, int t, double q2, double over2, int u) {
+  const Moments m = mixture_moments<kCross>(q1, {map.mixture.scale2[t], over1}, q2,
+                                            {map.mixture.scale2[u], over2}, s.k);
+  const double weight = map.mixture.weight[t] * map.mixture.weight[u];
+  double theta = s.theta * m.slope;
+  if constexpr (kCross) theta += map.gain * m.cross;
+  return {weight * m.value, weight * theta};
+}
+
+KEEL_HD inline PairState through_layer_norm(const KernelMap& map, PairState s, double means,
+                                            double scales) {
+  return {(s.k - means) * scales, s.theta * scales + map.constant};
+}
+
+/// One input by itself: K and Theta at (x, x), and the mean of what the layer put out.
+struct Diagonal {
+  double k, theta, mean;
+};
+
+/// Takes a diagonal through one map. emit(row, value) gets the map's table rows of this input.
+/// The same formulas as for pairs, so that a pair of one input with itself has the same bits.
+template <class Emit>
+KEEL_HD void follow(const KernelMap& map, Diagonal& d, Emit emit) {
+  PairState s{d.k, d.theta};
+  const double q = d.k;
+  double mean = 0;
+  switch (map.kind) {
+    case KernelMap::Kind::dense:
+      s = through_dense(map, s);
+      break;
+    case KernelMap::Kind::relu:
+      emit(0, q);
+      s = through_relu(map, s, q, q);
+      mean = std::sqrt(q) * detail::kOverRootTwoPi;
+      break;
+    case KernelMap::Kind::mixture: {
+      emit(0, q);
+      PairState sum{0, 0};
+      for (int t = 0; t < map.mixture.terms; ++t) {
+        const double over = 1 / (q + map.mixture.scale2[t]);
+        emit(1 + t, over);
+        mean += map.mixture.weight[t] * mixture_mean(q, {map.mixture.scale2[t], over});
+        for (int u = 0; u < map.mixture.terms; ++u) {
+          const double over_u = 1 / (q + map.mixture.scale2[u]);
+          const PairState share = map.gain != 0
+                                      ? mixture_share<true>(map, s, q, over, t, q, over_u, u)
+                                      : mixture_share<false>(map, s, q, over, t, q, over_u, u);
+          sum = {sum.k + share.k, sum.theta + share.theta};
+        }
+      }
+      s = sum;
+      break;
+    }
+    case KernelMap::Kind::layer_norm: {
+      const double variance = q - d.mean * d.mean + map.eps;
+      const double scale = variance > 0 ? 1 / std::sqrt(variance) : 0;
+      emit(0, d.mean);
+      emit(1, scale);
+      s = through_layer_norm(map, s, d.mean * d.mean, scale * scale);
+      break;
+    }
+  }
+  d = {s.k, s.theta, mean};
+}
+
+}  // namespace keel

@@ -1,0 +1,219 @@
+#include "kernel_pairs.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "launch.cuh"
+
+namespace keel {
+namespace {
+
+struct MeanSquares {
+  using Scalar = double;
+  int64_t cols;
+  const double* x;
+  double* r;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t row) const {
+    const auto v = g.load(cols, x + row * cols);
+    const double sum = g.sum(cols, [&](auto i) { return v[i] * v[i]; });
+    g.once([&] { r[row] = sum / static_cast<double>(cols); });
+  }
+};
+
+struct Table {
+  using Scalar = double;
+  int64_t n;
+  int steps;
+  const KernelMap* maps;
+  const double* r;
+  double* table;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t input) const {
+    g.once([&] {
+      double* at = table + input;
+      Diagonal d{r[input], 0, 0};
+      *at = d.k;
+      at += n;
+      for (int step = 0; step < steps; ++step) {
+        follow(maps[step], d, [&](int row, double value) { at[row * n] = value; });
+        at += maps[step].rows() * n;
+      }
+      at[0] = d.k;
+      at[n] = d.theta;
+    });
+  }
+};
+
+/// A row of pairs: one input with `count` others, step by step. The loop over pairs is the inner
+/// one, so that a CPU runs eight of them at a time.
+template <class T>
+struct Pairs {
+  using Scalar = double;
+  const KernelMap* maps;
+  int steps;
+  const double *table_a, *table_b;
+  int64_t n_a, n_b, row, col, cols;
+  const double* inner;
+  double* work;
+  int64_t work_stride;
+  double rounding;
+  bool lower, theta;
+  T* into;
+  int64_t into_cols;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t i, int64_t first, int64_t count) const {
+    if (lower) {
+      const int64_t last = row + i - (col + first) + 1;
+      count = last < count ? last : count;
+      if (count <= 0) return;
+    }
+    const int64_t at = i * cols + first;
+    const double *a = table_a + row + i, *b = table_b + col + first;
+    const auto product = g.load(count, inner + at);
+    auto k = g.zeros(count, home(0, at));
+    auto t = g.zeros(count, home(1, at));
+    const double r = *a, *rs = b;
+    g.each(count, [&](auto j) { k[j] = product[j]; });
+    a += n_a;
+    b += n_b;
+    for (int step = 0; step < steps; ++step) {
+      const KernelMap& map = maps[step];
+      switch (map.kind) {
+        case KernelMap::Kind::dense:
+          g.each(count, [&](auto j) { set(k, t, j, through_dense(map, {k[j], t[j]})); });
+          break;
+        case KernelMap::Kind::relu: {
+          const double q = *a;
+          g.each(count, [&](auto j) { set(k, t, j, through_relu(map, {k[j], t[j]}, q, b[j])); });
+          break;
+        }
+        case KernelMap::Kind::mixture:
+          map.gain != 0 ? mixture<true>(g, map, at, count, a, b, k, t)
+                        : mixture<false>(g, map, at, count, a, b, k, t);
+          break;
+        case KernelMap::Kind::layer_norm: {
+          const double mean = a[0], scale = a[n_a];
+          const double *means = b, *scales = b + n_b;
+          g.each(count, [&](auto j) {
+            set(k, t, j, through_layer_norm(map, {k[j], t[j]}, mean * means[j], scale * scales[j]));
+          });
+          break;
+        }
+      }
+      a += map.rows() * n_a;
+      b += map.rows() * n_b;
+    }
+    // What is left of the table are the diagonals: an input with itself has no angle to round.
+    const double diagonal = theta ? a[n_a] : a[0];
+    const auto entry = [&](auto j, double value) {
+      const double c = product[j], away = c < r ? r - c : c - r;
+      const bool same = (rs[j] == r) & (away <= rounding * r);
+      return static_cast<T>(same ? diagonal : value);
+    };
+    T* out = into + i * into_cols + first;
+    if (theta)
+      g.store(count, out, [&](auto j) { return entry(j, t[j]); });
+    else
+      g.store(count, out, [&](auto j) { return entry(j, k[j]); });
+  }
+
+ private:
+  KEEL_HD double* home(int which, int64_t at) const { return work + which * work_stride + at; }
+
+  template <class Row, class Index>
+  KEEL_HD static void set(Row& k, Row& t, Index j, PairState s) {
+    k[j] = s.k;
+    t[j] = s.theta;
+  }
+
+  template <bool kCross, class Group, class Row>
+  KEEL_HD void mixture(Group g, const KernelMap& map, int64_t at, int64_t count, const double* a,
+                       const double* b, Row& k, Row& t) const {
+    auto next_k = g.zeros(count, home(2, at));
+    auto next_t = g.zeros(count, home(3, at));
+    const double q = *a;
+    for (int m = 0; m < map.mixture.terms; ++m)
+      for (int u = 0; u < map.mixture.terms; ++u) {
+        const double over = a[(1 + m) * n_a];
+        const double* overs = b + (1 + u) * n_b;
+        g.each(count, [&](auto j) {
+          const PairState share =
+              mixture_share<kCross>(map, {k[j], t[j]}, q, over, m, b[j], overs[j], u);
+          next_k[j] += share.k;
+          next_t[j] += share.theta;
+        });
+      }
+    g.each(count, [&](auto j) { set(k, t, j, {next_k[j], next_t[j]}); });
+  }
+};
+
+void check_table(const KernelMaps& maps, const Tensor& table, int64_t begin, int64_t rows) {
+  check<ShapeError>(table.rank() == 2 && table.size(0) == maps.table_rows() && begin >= 0 &&
+                        begin + rows <= table.size(1),
+                    "kernel_pairs", "got table {}, wanted [{}, {} or more]", table.shape(),
+                    maps.table_rows(), begin + rows);
+}
+
+}  // namespace
+
+KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::move(maps)) {
+  static_assert(std::is_trivially_copyable_v<KernelMap> && sizeof(KernelMap) % sizeof(double) == 0);
+  table_rows_ = 3;
+  for (const KernelMap& map : maps_) table_rows_ += map.rows();
+  std::vector<double> bytes(maps_.size() * sizeof(KernelMap) / sizeof(double));
+  if (!maps_.empty()) std::memcpy(bytes.data(), maps_.data(), maps_.size() * sizeof(KernelMap));
+  bytes_ = Tensor::from(bytes, {static_cast<int64_t>(bytes.size())}, device);
+}
+
+const KernelMap* KernelMaps::data() const {
+  return reinterpret_cast<const KernelMap*>(bytes_.data<double>());
+}
+
+Tensor mean_squares(const Tensor& x) {
+  Tensor r = Tensor::empty({x.size(0)}, DType::f64, x.device());
+  launch_rows(x.device(), x.size(0), x.size(1),
+              MeanSquares{x.size(1), x.data<double>(), r.data<double>()});
+  return r;
+}
+
+Tensor kernel_table(const KernelMaps& maps, const Tensor& r) {
+  check<DeviceError>(r.device() == maps.device(), "kernel_table", "got r on {}, maps on {}",
+                     r.device(), maps.device());
+  const int64_t n = r.elements();
+  Tensor table = Tensor::empty({maps.table_rows(), n}, DType::f64, r.device());
+  launch_rows(r.device(), n, 1,
+              Table{n, maps.steps(), maps.data(), r.data<double>(), table.data<double>()});
+  return table;
+}
+
+void kernel_pairs(const KernelMaps& maps, const KernelTile& tile, const Tensor& into,
+                  int64_t into_row, int64_t into_col) {
+  const int64_t rows = tile.inner.size(0), cols = tile.inner.size(1);
+  check_table(maps, tile.table_a, tile.row, rows);
+  check_table(maps, tile.table_b, tile.col, cols);
+  check<ShapeError>(into.rank() == 2 && into_row >= 0 && into_row + rows <= into.size(0) &&
+                        into_col >= 0 && into_col + cols <= into.size(1),
+                    "kernel_pairs", "got into {}, wanted room for {} x {} at ({}, {})",
+                    into.shape(), rows, cols, into_row, into_col);
+  check<DeviceError>(into.device() == maps.device(), "kernel_pairs", "got into on {}, maps on {}",
+                     into.device(), maps.device());
+  const bool on_cpu = maps.device().is_cpu();
+  check<ShapeError>(!on_cpu || tile.work.elements() >= 4 * rows * cols, "kernel_pairs",
+                    "got no work space for {} x {} pairs", rows, cols);
+  dispatch(into.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    launch_pairs(maps.device(), rows, cols,
+                 Pairs<T>{maps.data(), maps.steps(), tile.table_a.data<double>(),
+                          tile.table_b.data<double>(), tile.table_a.size(1), tile.table_b.size(1),
+                          tile.row, tile.col, cols, tile.inner.data<double>(),
+                          on_cpu ? tile.work.data<double>() : nullptr, rows * cols, tile.rounding,
+                          tile.lower, tile.theta,
+                          into.data<T>() + into_row * into.size(1) + into_col, into.size(1)});
+  });
+}
+
+}  // namespace keel

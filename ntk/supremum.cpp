@@ -1,0 +1,221 @@
+#include "supremum.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+
+#include "../core/error.h"
+
+namespace keel {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNear = 1e-30, kFar = 1e30, kSlack = 1e-6, kTie = 1e-9;
+
+/// What lies between lo and hi, 0 <= lo <= hi <= infinity.
+struct Range {
+  double lo = 0, hi = 0;
+};
+
+Range both(Range a, Range b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
+
+Range operator+(Range a, Range b) { return {a.lo + b.lo, a.hi + b.hi}; }
+Range operator*(double s, Range a) { return {s * a.lo, s * a.hi}; }
+
+// 0 times infinity and 0 / 0 may be anything.
+Range operator*(Range a, Range b) {
+  const double hi = a.hi * b.hi, lo = a.lo * b.lo;
+  return {std::isnan(lo) ? 0 : lo, std::isnan(hi) ? kInfinity : hi};
+}
+Range operator/(Range a, Range b) {
+  const double hi = a.hi / b.lo, lo = a.lo / b.hi;
+  return {std::isnan(lo) ? 0 : lo, std::isnan(hi) ? kInfinity : hi};
+}
+
+/// The diagonal over a range of r. `ratio`, Theta / K, varies little where K and Theta themselves
+/// span decades; `mean`: (the mean of the values)^2 / K.
+struct Cell {
+  Range k, theta, ratio, mean;
+};
+
+void through_dense(const KernelMap& map, Cell& c) {
+  // (weight ratio + from_k + constant / k) / (weight + bias / k), which is monotone in 1 / k.
+  const auto ratio_at = [&](double ratio, double k) {
+    if (std::isinf(k)) return (map.weight * ratio + map.from_k) / map.weight;
+    return (k * (map.weight * ratio + map.from_k) + map.constant) / (k * map.weight + map.bias);
+  };
+  Range ratio{0, kInfinity};
+  if (c.k.lo > 0 && c.ratio.hi < kInfinity)
+    ratio = {std::min(ratio_at(c.ratio.lo, c.k.lo), ratio_at(c.ratio.lo, c.k.hi)),
+             std::max(ratio_at(c.ratio.hi, c.k.lo), ratio_at(c.ratio.hi, c.k.hi))};
+  c.theta = map.weight * c.theta + map.from_k * c.k + Range{map.constant, map.constant};
+  c.k = map.weight * c.k + Range{map.bias, map.bias};
+  c.ratio = both(ratio, c.theta / c.k);
+  c.mean = {0, 0};
+}
+
+void through_relu(const KernelMap& map, Cell& c) {
+  c.theta = 0.5 * (c.theta + map.gain * c.k);
+  c.ratio = c.ratio + Range{map.gain, map.gain};
+  c.k = 0.5 * c.k;
+  c.mean = {2 * detail::kOverTwoPi, 2 * detail::kOverTwoPi};
+}
+
+/// A mixture at one variance q. E[phi'^2] is `angle`, which rises with q, plus sums of products of
+/// `rising` and `falling` factors.
+struct MixtureAt {
+  double value = 0, mean = 0, cross = 0, angle = 0;
+  double rising[Mixture::kMost * Mixture::kMost], falling[Mixture::kMost * Mixture::kMost];
+
+  MixtureAt(const Mixture& mixture, double q) {
+    int pair = 0;
+    for (int t = 0; t < mixture.terms; ++t) {
+      const MixtureTerm s{mixture.scale2[t], 1 / (q + mixture.scale2[t])};
+      mean += mixture.weight[t] * mixture_mean(q, s);
+      for (int u = 0; u < mixture.terms; ++u, ++pair) {
+        const double weight = mixture.weight[t] * mixture.weight[u];
+        const MixtureTerm other{mixture.scale2[u], 1 / (q + mixture.scale2[u])};
+        const Moments m = mixture_moments<true>(q, s, q, other, q);
+        const double over = std::sqrt(s.over * other.over);
+        const double d = q * (s.s2 + other.s2) + s.s2 * other.s2, v = std::sqrt(d) * over;
+        const double ab = s.s2 * s.over * other.s2 * other.over;
+        value += weight * m.value;
+        cross += weight * m.cross;
+        angle += weight * upper_angle(std::sqrt(d), -q) * detail::kOverTwoPi;
+        rising[pair] = weight * q * over * detail::kOverTwoPi;
+        falling[pair] = v + ab / v * (1 + 1 / (v * v));
+      }
+    }
+  }
+};
+
+// |d E[u^2 phi'^2] / dq| for gelu and silu: at most sup|phi'| (sup|phi'| + sup|u phi''|) < 2.
+constexpr double kCrossSlope = 2;
+
+void through_mixture(const KernelMap& map, Cell& c) {
+  const MixtureAt lo(map.mixture, c.k.lo), hi(map.mixture, c.k.hi);
+  Range slope{lo.angle, hi.angle};
+  for (int pair = 0; pair < map.mixture.terms * map.mixture.terms; ++pair) {
+    slope.lo += lo.rising[pair] * hi.falling[pair];
+    slope.hi += hi.rising[pair] * lo.falling[pair];
+  }
+  // value / k, and mean^2 / k, rise with k.
+  const auto over_k = [](double value, double k, double at_zero) {
+    return k > 0 ? value / k : at_zero;
+  };
+  const Range value{lo.value, hi.value};
+  const Range value_over_k{over_k(lo.value, c.k.lo, 0.25), over_k(hi.value, c.k.hi, 0.25)};
+  const Range mean_over_k{over_k(lo.mean * lo.mean, c.k.lo, 0),
+                          over_k(hi.mean * hi.mean, c.k.hi, 0)};
+  const double spread = kCrossSlope * (c.k.hi - c.k.lo);
+  const Range cross{std::max(0.0, lo.cross - spread), std::max(0.0, lo.cross) + spread};
+  const Range shared = map.gain > 0 ? map.gain * cross : Range{};
+
+  c.ratio = c.ratio * (slope / value_over_k);
+  if (map.gain > 0) c.ratio = c.ratio + Range{0, (shared / value).hi};
+  c.theta = c.theta * slope + shared;
+  c.k = value;
+  c.mean = mean_over_k / value_over_k;
+  c.ratio = both(c.ratio, c.theta / c.k);
+}
+
+void through_layer_norm(const KernelMap& map, Cell& c) {
+  const Range kept{1 - c.mean.hi, 1 - c.mean.lo};
+  const Range variance = c.k * kept;
+  const auto scaled = [&](double v) { return v > 0 ? v / (v + map.eps) : 0; };
+  const Range constant{map.constant, map.constant};
+  const Range ratio = c.ratio / kept;
+  c.k = {scaled(variance.lo), scaled(variance.hi)};
+  c.theta = both(c.theta / (variance + Range{map.eps, map.eps}), ratio * c.k) + constant;
+  c.ratio = both(ratio + constant / c.k, c.theta / c.k);
+  c.mean = {0, 0};
+}
+
+void through(const KernelMap& map, Cell& c) {
+  switch (map.kind) {
+    case KernelMap::Kind::dense:
+      return through_dense(map, c);
+    case KernelMap::Kind::relu:
+      return through_relu(map, c);
+    case KernelMap::Kind::mixture:
+      return through_mixture(map, c);
+    case KernelMap::Kind::layer_norm:
+      return through_layer_norm(map, c);
+  }
+}
+
+double upper_bound(const std::vector<KernelMap>& maps, bool theta, double r_lo, double r_hi) {
+  Cell c;
+  c.k = {r_lo, r_hi};
+  for (const KernelMap& map : maps) through(map, c);
+  return theta ? c.theta.hi : c.k.hi;
+}
+
+double value_at(const std::vector<KernelMap>& maps, bool theta, double r) {
+  Diagonal d{r, 0, 0};
+  for (const KernelMap& map : maps) follow(map, d, [](int, double) {});
+  return theta ? d.theta : d.k;
+}
+
+}  // namespace
+
+Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
+  Supremum found;
+  const bool normalised = std::any_of(maps.begin(), maps.end(), [](const KernelMap& map) {
+    return map.kind == KernelMap::Kind::layer_norm;
+  });
+  if (!normalised) {
+    // Far away every map multiplies K and Theta by constants: both grow like r.
+    found.value = found.at = found.limit = kInfinity;
+    found.growth = 2;
+    return found;
+  }
+
+  struct Open {
+    double upper, lo, hi;  // lo, hi: log r
+    bool operator<(const Open& other) const { return upper < other.upper; }
+  };
+  std::priority_queue<Open> open;
+  double best = -kInfinity;
+  const auto try_at = [&](double r) {
+    const double value = value_at(maps, theta, r);
+    if (value <= best) return;
+    best = value;
+    found.at = r;
+  };
+  const auto add = [&](double lo, double hi) {
+    open.push({upper_bound(maps, theta, std::exp(lo), std::exp(hi)), lo, hi});
+  };
+  found.limit = value_at(maps, theta, kFar);
+  if (value_at(maps, theta, kNear * kNear) > 2 * value_at(maps, theta, kNear)) {
+    // Without biases and eps, a layer norm magnifies what does not vanish with x.
+    found.value = kInfinity;
+    return found;
+  }
+  found.bounded = true;
+  try_at(kFar);
+  try_at(0);
+  constexpr int kStart = 60, kMostCells = 4'000'000;
+  const double begin = std::log(kNear), width = (std::log(kFar) - begin) / kStart;
+  for (int i = 0; i < kStart; ++i) {
+    try_at(std::exp(begin + i * width));
+    add(begin + i * width, begin + (i + 1) * width);
+  }
+  int cells = kStart;
+  for (; open.top().upper > best + kSlack * std::abs(best); ++cells) {
+    check(cells < kMostCells, "supremum", "got between {} and {} after {} cells, wanted 1e-6", best,
+          open.top().upper, cells);
+    const Open cell = open.top();
+    open.pop();
+    const double middle = 0.5 * (cell.lo + cell.hi);
+    try_at(std::exp(middle));
+    add(cell.lo, middle);
+    add(middle, cell.hi);
+  }
+  found.value = std::max(best, open.top().upper);
+  if (found.limit >= best * (1 - kTie)) found.at = kInfinity;
+  return found;
+}
+
+}  // namespace keel

@@ -1,0 +1,24 @@
+// The largest value that a kernel of infinite width takes on its diagonal.
+#pragma once
+
+#include <vector>
+
+#include "../kernels/kernel_map.h"
+
+namespace keel {
+
+/// Of f(r), a kernel at (x, x) as a function of r = |x|^2 / n0, over r = 0 and 1e-30 <= r <= 1e30;
+/// beyond these its limits are meant.
+struct Supremum {
+  bool bounded = false;
+  double value = 0;  ///< no input has more; at most 1 + 1e-6 times the largest there is
+  double at = 0;  ///< r where the largest value found is reached; infinity: a limit. Not bounded:
+                  ///< where it grows; 0 takes a layer norm with eps = 0 and no biases
+  double limit = 0;   ///< as |x| -> infinity; infinity where unbounded
+  double growth = 0;  ///< exponent p of f ~ |x|^p far away: 2 without a layer norm, else 0
+};
+
+/// theta: of Theta; else of K. Branch and bound in log r (docs/kernels.md).
+Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta);
+
+}  // namespace keel

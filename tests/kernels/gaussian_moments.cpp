@@ -1,0 +1,172 @@
+// Moments of activations against quadrature in long double.
+#include "../../kernels/gaussian_moments.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "quadrature.h"
+
+using namespace keel;
+
+namespace {
+
+constexpr double kCorrelations[] = {-1,       -1 + 1e-15, -1 + 1e-9, -0.7, -0.001,
+                                    0,        1e-20,      0.3,       0.95, 1 - 1e-6,
+                                    1 - 1e-9, 1 - 1e-12,  1 - 1e-15, 1};
+
+struct Variances {
+  double q1, q2;
+};
+constexpr Variances kVariances[] = {{1, 1},      {0.37, 2.9},  {1e-6, 1e-6}, {1e-8, 30},
+                                    {1e4, 0.02}, {1e8, 1.3e8}, {1e30, 1e30}};
+
+double over(double q, double s) { return 1 / (q + s * s); }
+
+// What a moment is measured by: its size where the inputs are parallel.
+double size_of_value(const Variances& v) { return std::sqrt(v.q1) * std::sqrt(v.q2); }
+
+bool near(double got, long double wanted, double tolerance) {
+  CAPTURE(got);
+  CAPTURE(static_cast<double>(wanted));
+  const bool close = std::abs(got - wanted) <= tolerance;
+  CHECK(close);
+  return close;
+}
+
+}  // namespace
+
+TEST_CASE("upper_angle: 5e-16 of atan2 in every octant, at any size") {
+  double worst = 0;
+  for (double size : {1e-200, 1.0, 1e200})
+    for (double degrees = 0; degrees <= 180; degrees += 0.0137) {
+      const double y = size * std::max(0.0, std::sin(degrees / 57.3)),
+                   x = size * std::cos(degrees / 57.3);
+      const long double exact =
+          std::atan2(static_cast<long double>(y), static_cast<long double>(x));
+      worst = std::max(worst, static_cast<double>(std::abs(upper_angle(y, x) - exact)));
+    }
+  CHECK(worst < 5e-16);
+  CHECK(upper_angle(0, 1) == 0);
+  CHECK(upper_angle(0, -1) == std::acos(-1.0));
+  CHECK(upper_angle(1, 0) == std::acos(0.0));
+  // Relative accuracy where the angle is small.
+  for (double y : {1e-300, 1e-16, 1e-3})
+    CHECK(upper_angle(y, 1) == doctest::Approx(std::atan(y)).epsilon(1e-15));
+  CHECK(std::isnan(upper_angle(std::numeric_limits<double>::quiet_NaN(), 1)));
+}
+
+TEST_CASE("relu moments agree with quadrature to 1e-10, near-parallel inputs included") {
+  for (const Variances& v : kVariances)
+    for (double rho : kCorrelations) {
+      const double k = rho * size_of_value(v);
+      if (quadrature::determinant(v.q1, v.q2, k) < 0) continue;  // rounded beyond parallel
+      CAPTURE(v.q1);
+      CAPTURE(v.q2);
+      CAPTURE(rho);
+      const quadrature::Moments exact(0, 0, v.q1, v.q2, k);
+      const Moments m = relu_moments(v.q1, v.q2, k);
+      near(m.value, exact.value, 1e-10 * size_of_value(v));
+      near(m.slope, exact.slope, 1e-10);
+      near(m.cross, exact.cross, 1e-10 * size_of_value(v));
+    }
+}
+
+TEST_CASE("moments of gelu and of what silu is mixed from agree with quadrature to 1e-10") {
+  for (const Variances& v : kVariances)
+    for (double rho : kCorrelations)
+      for (const std::pair<double, double>& scales :
+           {std::pair{1.0, 1.0}, {0.0, 1.0}, {0.73, 4.2}}) {
+        const double s = scales.first, t = scales.second;
+        const double k = rho * size_of_value(v);
+        if (quadrature::determinant(v.q1, v.q2, k) < 0) continue;
+        CAPTURE(v.q1);
+        CAPTURE(v.q2);
+        CAPTURE(rho);
+        CAPTURE(s);
+        CAPTURE(t);
+        const quadrature::Moments exact(s, t, v.q1, v.q2, k);
+        const Moments m =
+            mixture_moments<true>(v.q1, {s * s, over(v.q1, s)}, v.q2, {t * t, over(v.q2, t)}, k);
+        near(m.value, exact.value, 1e-10 * size_of_value(v));
+        near(m.slope, exact.slope, 1e-10);
+        near(m.cross, exact.cross, 1e-10 * std::max(size_of_value(v), 1e-4));
+        const Moments without =
+            mixture_moments<false>(v.q1, {s * s, over(v.q1, s)}, v.q2, {t * t, over(v.q2, t)}, k);
+        CHECK(without.value == m.value);
+        CHECK(without.slope == m.slope);
+      }
+}
+
+TEST_CASE("means of gelu and silu agree with quadrature") {
+  for (double q : {1e-9, 0.4, 1.0, 77.0, 1e10}) {
+    CAPTURE(q);
+    const long double gelu = quadrature::normal_mean([&](long double g) {
+      const long double u = std::sqrt(static_cast<long double>(q)) * g;
+      return u * quadrature::distribution(u);
+    });
+    CHECK(mixture_mean(q, {1, over(q, 1)}) ==
+          doctest::Approx(static_cast<double>(gelu)).epsilon(1e-12));
+    const long double silu = quadrature::normal_mean([&](long double g) {
+      const long double u = std::sqrt(static_cast<long double>(q)) * g;
+      return u / (1 + std::exp(-u));
+    });
+    double mean = 0;
+    for (int t = 0; t < kSiluMixture.terms; ++t)
+      mean += kSiluMixture.weight[t] *
+              mixture_mean(q, {kSiluMixture.scale2[t], 1 / (q + kSiluMixture.scale2[t])});
+    CHECK(std::abs(mean - static_cast<double>(silu)) < 3.6e-8);
+  }
+}
+
+TEST_CASE("silu: the mixture's moments are within the stated error of silu's own") {
+  double weights = 0;
+  for (double w : kSiluMixture.weight) weights += w;
+  CHECK(weights == doctest::Approx(1).epsilon(1e-15));
+  const auto silu = [](long double u) { return u / (1 + std::exp(-u)); };
+  const auto slope = [](long double u) {
+    const long double s = 1 / (1 + std::exp(-u));
+    return s + u * s * (1 - s);
+  };
+  struct Case {
+    double q1, q2, rho;
+  };
+  for (const Case& c : {Case{1, 1, 0.5}, {0.01, 9, -0.8}, {30, 12, 0.99}, {4, 4, 1 - 1e-12}}) {
+    CAPTURE(c.q1);
+    CAPTURE(c.rho);
+    const double k = c.rho * std::sqrt(c.q1 * c.q2);
+    Moments m{0, 0, 0};
+    for (int t = 0; t < kSiluMixture.terms; ++t)
+      for (int u = 0; u < kSiluMixture.terms; ++u) {
+        const double a = kSiluMixture.scale2[t], b = kSiluMixture.scale2[u];
+        const Moments part =
+            mixture_moments<true>(c.q1, {a, 1 / (c.q1 + a)}, c.q2, {b, 1 / (c.q2 + b)}, k);
+        const double weight = kSiluMixture.weight[t] * kSiluMixture.weight[u];
+        m.value += weight * part.value;
+        m.slope += weight * part.slope;
+        m.cross += weight * part.cross;
+      }
+    const auto exact = [&](auto f) {
+      return quadrature::plane_mean(c.q1, c.q2, k,
+                                    [&](long double u, long double v) { return f(u) * f(v); });
+    };
+    near(m.value, exact(silu), 3.6e-8 * (std::sqrt(c.q1) + std::sqrt(c.q2)));
+    near(m.slope, exact(slope), 1e-7);
+    near(m.cross, exact([&](long double u) { return u * slope(u); }),
+         6e-7 * (std::sqrt(c.q1) + std::sqrt(c.q2)));
+  }
+}
+
+TEST_CASE("moments of inputs that are 0") {
+  for (double q : {0.0, 1.0, 1e30}) {
+    const Moments relu = relu_moments(0, q, 0);
+    CHECK(relu.value == 0);
+    CHECK(relu.slope == 0);  // as relu'(0) = 0 has it
+    const Moments gelu = mixture_moments<true>(0, {1, 1}, q, {1, over(q, 1)}, 0);
+    CHECK(gelu.value == 0);
+    CHECK(gelu.slope == doctest::Approx(0.25));
+    CHECK(std::abs(gelu.cross) < 1e-15);
+  }
+}

@@ -1,0 +1,223 @@
+// The pair Program against the same maps by hand.
+#include "../../kernels/kernel_pairs.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "../../core/tensor.h"
+#include "../gpu.h"
+
+using namespace keel;
+using std::int64_t;
+
+namespace {
+
+KernelMap dense_map(double weight, double bias) {
+  KernelMap map;
+  map.weight = map.from_k = weight;
+  map.bias = map.constant = bias;
+  return map;
+}
+
+KernelMap map_of(KernelMap::Kind kind, double gain = 0, double constant = 0, double eps = 0) {
+  KernelMap map;
+  map.kind = kind;
+  map.gain = gain;
+  map.constant = constant;
+  map.eps = eps;
+  return map;
+}
+
+KernelMap mixture_map(const Mixture& mixture, double gain) {
+  KernelMap map = map_of(KernelMap::Kind::mixture, gain);
+  map.mixture = mixture;
+  return map;
+}
+
+// Every kind of map, before and after each other.
+std::vector<KernelMap> all_maps() {
+  using Kind = KernelMap::Kind;
+  return {dense_map(1, 0.01),
+          map_of(Kind::layer_norm, 0, 1, 1e-5),
+          map_of(Kind::relu, 1),
+          dense_map(2, 0.3),
+          mixture_map(kGeluMixture, 0),
+          map_of(Kind::layer_norm),
+          dense_map(2, 0),
+          map_of(Kind::relu),
+          dense_map(1.5, 0.1),
+          map_of(Kind::layer_norm, 0, 1, 0.1),
+          mixture_map(kSiluMixture, 1),
+          dense_map(1, 0.2)};
+}
+
+// One pair through the maps, a function call at a time.
+PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, double c) {
+  PairState s{c, 0};
+  Diagonal d1{r1, 0, 0}, d2{r2, 0, 0};
+  for (const KernelMap& map : maps) {
+    double kept1[9] = {}, kept2[9] = {};
+    follow(map, d1, [&](int row, double value) { kept1[row] = value; });
+    follow(map, d2, [&](int row, double value) { kept2[row] = value; });
+    switch (map.kind) {
+      case KernelMap::Kind::dense:
+        s = through_dense(map, s);
+        break;
+      case KernelMap::Kind::relu:
+        s = through_relu(map, s, kept1[0], kept2[0]);
+        break;
+      case KernelMap::Kind::mixture: {
+        PairState sum{0, 0};
+        for (int t = 0; t < map.mixture.terms; ++t)
+          for (int u = 0; u < map.mixture.terms; ++u) {
+            const PairState share = map.gain != 0
+                                        ? mixture_share<true>(map, s, kept1[0], kept1[1 + t], t,
+                                                              kept2[0], kept2[1 + u], u)
+                                        : mixture_share<false>(map, s, kept1[0], kept1[1 + t], t,
+                                                               kept2[0], kept2[1 + u], u);
+            sum = {sum.k + share.k, sum.theta + share.theta};
+          }
+        s = sum;
+        break;
+      }
+      case KernelMap::Kind::layer_norm:
+        s = through_layer_norm(map, s, kept1[0] * kept2[0], kept1[1] * kept2[1]);
+        break;
+    }
+  }
+  return s;
+}
+
+struct Tile {
+  std::vector<double> r1, r2, inner;
+  KernelTile tile;
+};
+
+// Inputs 2 .. 2 + rows of the first table with 1 .. 1 + cols of the second.
+Tile make_tile(const KernelMaps& maps, int64_t rows, int64_t cols) {
+  Tile made;
+  for (int64_t i = 0; i < rows + 2; ++i) made.r1.push_back(0.1 + static_cast<double>(i % 7));
+  for (int64_t j = 0; j < cols + 1; ++j) made.r2.push_back(0.2 * static_cast<double>(j % 11));
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < cols; ++j)
+      made.inner.push_back(std::sqrt(made.r1[2 + i] * made.r2[1 + j]) *
+                           std::cos(0.1 * static_cast<double>((i * 31 + j) % 63)));
+  const Device device = maps.device();
+  const auto tensor = [&](const std::vector<double>& v, Shape shape) {
+    return Tensor::from(v, shape).to(device);
+  };
+  made.tile.table_a = kernel_table(maps, tensor(made.r1, {rows + 2}));
+  made.tile.table_b = kernel_table(maps, tensor(made.r2, {cols + 1}));
+  made.tile.row = 2;
+  made.tile.col = 1;
+  made.tile.inner = tensor(made.inner, {rows, cols});
+  made.tile.work = Tensor::empty({4, rows, cols}, DType::f64, device);
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("the pair program does to every pair what the maps do by hand, bit for bit") {
+  const KernelMaps maps(all_maps());
+  for (const auto& [rows, cols] :
+       {std::pair<int64_t, int64_t>{1, 1}, {3, 257}, {2, 300}, {5, 31}}) {
+    Tile made = make_tile(maps, rows, cols);
+    for (bool theta : {true, false}) {
+      made.tile.theta = theta;
+      const Tensor into = Tensor::full({rows + 1, cols + 3}, -7, DType::f64);
+      kernel_pairs(maps, made.tile, into, 1, 2);
+      const std::vector<double> got = into.to_vector<double>();
+      for (int64_t i = 0; i <= rows; ++i)
+        for (int64_t j = 0; j < cols + 3; ++j) {
+          const bool inside = i >= 1 && j >= 2 && j < cols + 2;
+          double wanted = -7;
+          if (inside) {
+            const PairState s = by_hand(maps.host(), made.r1[i + 1], made.r2[j - 1],
+                                        made.inner[(i - 1) * cols + j - 2]);
+            wanted = theta ? s.theta : s.k;
+          }
+          REQUIRE(got[i * (cols + 3) + j] == wanted);
+        }
+    }
+  }
+}
+
+TEST_CASE("the table holds each input's own K and Theta") {
+  const KernelMaps maps(all_maps());
+  const std::vector<double> r = {0, 1e-30, 0.5, 1, 1e6, 1e60};
+  const Tensor table = kernel_table(maps, Tensor::from(r, {6}));
+  REQUIRE(table.size(0) == maps.table_rows());
+  const std::vector<double> k = table[maps.table_rows() - 2].to_vector<double>();
+  const std::vector<double> theta = table[maps.table_rows() - 1].to_vector<double>();
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    const PairState s = by_hand(maps.host(), r[i], r[i], r[i]);
+    CHECK(k[i] == s.k);
+    CHECK(theta[i] == s.theta);
+    CHECK(std::isfinite(theta[i]));
+  }
+}
+
+TEST_CASE("float32 keeps what double computed, to a rounding") {
+  const KernelMaps maps(all_maps());
+  const Tile made = make_tile(maps, 4, 130);
+  const Tensor wide = Tensor::empty({4, 130}, DType::f64), narrow = Tensor::empty({4, 130});
+  kernel_pairs(maps, made.tile, wide, 0, 0);
+  kernel_pairs(maps, made.tile, narrow, 0, 0);
+  const std::vector<double> a = wide.to_vector<double>(), b = narrow.to_vector<double>();
+  for (std::size_t e = 0; e < a.size(); ++e) REQUIRE(static_cast<float>(a[e]) == b[e]);
+}
+
+TEST_CASE("lower leaves entries above the diagonal alone") {
+  const KernelMaps maps({dense_map(1, 0.5)});
+  const int64_t rows = 3, cols = 520;
+  Tile made = make_tile(maps, rows, cols);
+  made.tile.lower = true;  // inputs 2, 3, 4 with 1, 2, ...
+  const Tensor into = Tensor::full({rows, cols}, -7, DType::f64);
+  kernel_pairs(maps, made.tile, into, 0, 0);
+  const std::vector<double> got = into.to_vector<double>();
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < cols; ++j)
+      REQUIRE(got[i * cols + j] == (j + 1 <= i + 2 ? made.inner[i * cols + j] + 0.5 : -7));
+}
+
+TEST_CASE("an input and itself are one, whatever rounding made of their inner product") {
+  const KernelMaps maps({dense_map(1, 0), map_of(KernelMap::Kind::relu), dense_map(2, 0)});
+  Tile made = make_tile(maps, 1, 1);
+  const double r = made.r1[2];
+  made.tile.table_b = made.tile.table_a;
+  made.tile.col = 2;
+  const Tensor into = Tensor::empty({1, 1}, DType::f64);
+  const auto theta = [&](double c) {
+    fill(made.tile.inner, c);
+    kernel_pairs(maps, made.tile, into, 0, 0);
+    return into.item();
+  };
+  made.tile.rounding = 1e-14;
+  CHECK(theta(r) == 2 * r);
+  CHECK(theta(r * (1 - 5e-15)) == 2 * r);
+  CHECK(theta(r * (1 + 5e-15)) == 2 * r);
+  CHECK(theta(r * (1 - 1e-12)) < 2 * r * (1 - 1e-8));
+}
+
+TEST_CASE("kernel_pairs refuses tables and targets that do not fit") {
+  const KernelMaps maps(all_maps());
+  Tile made = make_tile(maps, 2, 3);
+  CHECK_THROWS_AS(kernel_pairs(maps, made.tile, Tensor::empty({2, 2}), 0, 0), ShapeError);
+  CHECK_THROWS_AS(kernel_pairs(maps, made.tile, Tensor::empty({2, 3}), 0, 1), ShapeError);
+  made.tile.row = 3;
+  CHECK_THROWS_AS(kernel_pairs(maps, made.tile, Tensor::empty({2, 3}), 0, 0), ShapeError);
+}
+
+TEST_CASE("the pair program gives the same on a GPU") {
+  if (!test::gpu_here("kernel_pairs")) return;
+  const KernelMaps cpu(all_maps()), gpu(all_maps(), Device::cuda());
+  const Tile here = make_tile(cpu, 33, 300), there = make_tile(gpu, 33, 300);
+  const Tensor a = Tensor::empty({33, 300}, DType::f64);
+  const Tensor b = Tensor::empty({33, 300}, DType::f64, Device::cuda());
+  kernel_pairs(cpu, here.tile, a, 0, 0);
+  kernel_pairs(gpu, there.tile, b, 0, 0);
+  const std::vector<double> wanted = a.to_vector<double>(), got = b.to_vector<double>();
+  for (std::size_t e = 0; e < wanted.size(); ++e)
+    REQUIRE(got[e] == doctest::Approx(wanted[e]).epsilon(1e-7));
+}

@@ -1,0 +1,113 @@
+// sup Theta(x, x) over all x: known answers, and a dense scan that must not find more.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "../../ntk/infinite_kernel.h"
+
+using namespace keel;
+
+namespace {
+
+const double kInfinity = std::numeric_limits<double>::infinity();
+
+Supremum supremum(const std::string& net, double b, double first_sigma_w2 = 1,
+                  Parameterisation parameterisation = Parameterisation::ntk,
+                  KernelOutput output = KernelOutput::ntk) {
+  InfiniteKernelOptions options;
+  options.first_sigma_w2 = first_sigma_w2;
+  options.sigma_b2 = b;
+  options.parameterisation = parameterisation;
+  return InfiniteKernel(net, 4, options, output).supremum();
+}
+
+const std::string kNorm = "layernorm(affine=0, eps=0) ";
+
+}  // namespace
+
+TEST_CASE("suprema of the paper's nets") {
+  for (double b : {0.01, 0.3}) {
+    const Supremum none = supremum("dense(8) relu dense(8) relu dense(1)", b);
+    CHECK_FALSE(none.bounded);
+    CHECK(none.value == kInfinity);
+    CHECK(none.limit == kInfinity);
+    CHECK(none.growth == 2);
+
+    const Supremum first = supremum("dense(8) " + kNorm + "relu dense(8) relu dense(1)", b);
+    CHECK(first.bounded);
+    CHECK(first.growth == 0);
+    CHECK(first.value == doctest::Approx(3 + 3 * b).epsilon(2e-6));
+    CHECK(first.limit == doctest::Approx(3 + 3 * b).epsilon(1e-13));
+
+    const Supremum second = supremum("dense(8) relu dense(8) " + kNorm + "relu dense(1)", b);
+    CHECK(second.bounded);
+    CHECK(second.value == doctest::Approx(3 + b).epsilon(2e-6));
+    CHECK(second.limit == doctest::Approx(3 + b).epsilon(1e-13));
+    CHECK(second.at == kInfinity);
+
+    const double every = 1 + b + (2 + b) / (1 + b);
+    const Supremum all =
+        supremum("dense(8) " + kNorm + "relu dense(8) " + kNorm + "relu dense(1)", b);
+    CHECK(all.value == doctest::Approx(every).epsilon(2e-6));
+    CHECK(all.limit == doctest::Approx(every).epsilon(1e-13));
+  }
+}
+
+TEST_CASE("a supremum that is reached at 0, and one in the middle") {
+  // Standard parameterisation: Theta = (4 r + 1) / (r + b) / 2 + ..., most at r = 0 for small b.
+  const Supremum at_zero =
+      supremum("dense(8) " + kNorm + "relu dense(1)", 0.01, 1, Parameterisation::standard);
+  CHECK(at_zero.at == 0);
+  CHECK(at_zero.value == doctest::Approx(2 * 0.5 / 0.01 + 8 * 0.5 + 1).epsilon(2e-6));
+  const Supremum middle = supremum("dense(8) gelu dense(8) layernorm gelu dense(1)", 0.01);
+  CHECK(middle.at > 0.1);
+  CHECK(middle.at < 10);
+  CHECK(middle.value > middle.limit * 1.001);
+}
+
+TEST_CASE("with eps = 0 and no biases some kernels grow without limit towards x = 0") {
+  const Supremum found =
+      supremum("dense(8) " + kNorm + "relu dense(1)", 0, 1, Parameterisation::standard);
+  CHECK_FALSE(found.bounded);
+  CHECK(found.value == kInfinity);
+  CHECK(found.at == 0);
+  CHECK(found.growth == 0);
+  CHECK(std::isfinite(found.limit));
+  // Theta starts at K in the NTK parameterisation, which shrinks as fast: nothing blows up.
+  CHECK(supremum("dense(8) " + kNorm + "relu dense(1)", 0).bounded);
+}
+
+TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it") {
+  for (const char* net :
+       {"dense(8) layernorm relu dense(8) relu dense(1)",
+        "dense(8) relu layernorm dense(8) relu dense(1)",
+        "dense(8) gelu dense(8) layernorm gelu dense(1)",
+        "dense(8) layernorm gelu dense(8) layernorm gelu dense(1)",
+        "dense(8) gelu layernorm dense(8) gelu layernorm dense(1)",
+        "dense(8) layernorm(eps=0.5) silu dense(1)", "dense(8) silu layernorm dense(1)",
+        "dense(8) layernorm layernorm gelu dense(1)", "dense(8) layernorm dense(1)"})
+    for (double b : {0.0, 0.01, 1.0})
+      for (auto parameterisation : {Parameterisation::ntk, Parameterisation::standard})
+        for (auto output : {KernelOutput::ntk, KernelOutput::nngp}) {
+          CAPTURE(net);
+          CAPTURE(b);
+          CAPTURE(static_cast<int>(parameterisation));
+          CAPTURE(static_cast<int>(output));
+          InfiniteKernelOptions options;
+          options.sigma_b2 = b;
+          options.parameterisation = parameterisation;
+          const InfiniteKernel kernel(net, 4, options, output);
+          const Supremum found = kernel.supremum();
+          REQUIRE(found.bounded);
+          double most = kernel.diagonal(0);
+          for (double log_r = -60; log_r < 60; log_r += 0.05)
+            most = std::max(most, kernel.diagonal(std::exp(log_r)));
+          most = std::max(most, found.limit);
+          CHECK(most <= found.value * (1 + 1e-12));
+          const double reached = found.at == kInfinity ? found.limit : kernel.diagonal(found.at);
+          CHECK(reached >= found.value * (1 - 2e-6));
+          CHECK(kernel.diagonal(1e30) == doctest::Approx(found.limit));
+        }
+}
