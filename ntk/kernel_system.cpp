@@ -1,0 +1,278 @@
+#include "kernel_system.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "../kernels/cholesky.h"
+#include "../kernels/triangle.h"
+#include "lanczos.h"
+#include "repeated_rows.h"
+
+namespace keel {
+namespace {
+
+using std::int64_t;
+
+constexpr double kFloatEpsilon = std::numeric_limits<float>::epsilon();
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// Adds the seconds that f takes, on the device too.
+template <class F>
+void timed(Device device, double& seconds, F f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  synchronize(device);
+  seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Tensor to_device(const std::vector<double>& values, Device device) {
+  return Tensor::from(values, {static_cast<int64_t>(values.size())}, device);
+}
+
+}  // namespace
+
+KernelSystem::KernelSystem(std::shared_ptr<const Kernel> kernel,
+                           std::shared_ptr<const Kernel::Points> points, const Tensor& x,
+                           const RegressionOptions& options, std::size_t kept, SolveReport& report)
+    : kernel_(std::move(kernel)),
+      points_(std::move(points)),
+      x_(x),
+      options_(options),
+      rows_(x.size(0)) {
+  const std::vector<double> theta = kernel_->diag(*points_).to_vector<double>();
+  for (int64_t i = 0; i < rows_; ++i) {
+    check(std::isfinite(theta[i]), "regression", "Theta(x, x) is {} for row {} of x (from 0)",
+          theta[i], i);
+    mean_diagonal_ += (theta[i] - mean_diagonal_) / static_cast<double>(i + 1);
+  }
+  ridge_ = options.ridge.absolute + options.ridge.relative * mean_diagonal_;
+  report.ridge = ridge_;
+  report.mean_diagonal = mean_diagonal_;
+  if (ridge_ == 0 && !repeated_rows(x_.to_vector<double>(), x_.size(1)).empty())
+    refuse(-1, "is singular", kUnknown);
+  for (int64_t i = 0; i < rows_; ++i) {
+    if (!(theta[i] + ridge_ > 0)) refuse(i, "is not positive definite", theta[i] + ridge_);
+    scale_.push_back(1 / std::sqrt(theta[i] + ridge_));
+  }
+  if (options.factor == DType::f64) {
+    factor_double(report);
+  } else {
+    if (kept > 0) {
+      kept_ = Tensor::empty({rows_, rows_}, DType::f64, kernel_->device());
+      gram_lower(kept_, report);
+    }
+    factor_float(report);
+  }
+}
+
+void KernelSystem::gram_lower(const Tensor& into, SolveReport& report) const {
+  timed(into.device(), report.gram_seconds, [&] { kernel_->gram_lower(*points_, into); });
+}
+
+// The factor is only a preconditioner: where float32 loses what keeps Theta definite, a shift of
+// its diagonal costs iterations and no accuracy. Rounding moves eigenvalues by about sqrt(n)
+// epsilon.
+void KernelSystem::factor_float(SolveReport& report) {
+  constexpr double kLargestShift = 0.1;
+  const Device device = kernel_->device();
+  const Tensor scale = to_device(scale_, device);
+  factor_ = Tensor::empty({rows_, rows_}, DType::f32, device);
+  std::optional<int64_t> pivot;
+  for (double shift = 0; shift <= kLargestShift;
+       shift = shift == 0 ? std::sqrt(static_cast<double>(rows_)) * kFloatEpsilon : 10 * shift) {
+    if (!kept_.defined()) gram_lower(factor_, report);
+    timed(device, report.factor_seconds, [&] {
+      scale_lower(kept_.defined() ? kept_ : factor_, scale, 1 + shift, factor_);
+      pivot = cholesky(factor_);
+    });
+    report.shift = shift_ = shift;
+    if (!pivot) return;
+  }
+  refuse(*pivot, "is far from positive definite", kUnknown);
+}
+
+void KernelSystem::factor_double(SolveReport& report) {
+  const Device device = kernel_->device();
+  factor_ = Tensor::empty({rows_, rows_}, DType::f64, device);
+  gram_lower(factor_, report);
+  std::optional<int64_t> pivot;
+  timed(device, report.factor_seconds, [&] {
+    std::vector<double> shifted = diagonal(factor_).to_vector<double>();
+    for (double& value : shifted) value += ridge_;
+    diagonal_ = to_device(shifted, device);
+    swap_diagonal(factor_, diagonal_.clone());
+    if (!kernel_->cheap_product()) mirror_lower(factor_);  // Theta for the residual, in free space
+    pivot = cholesky(factor_);
+  });
+  if (pivot) refuse(*pivot, "is not positive definite", eigenvalue_at(*pivot));
+}
+
+// With L of the rows above the pivot, (-w, 1) where w solves for the pivot's row is a direction of
+// no positive curvature: its Rayleigh quotient bounds the smallest eigenvalue from above.
+double KernelSystem::eigenvalue_at(int64_t pivot) const {
+  const Device device = kernel_->device();
+  const double corner = diagonal_.slice(pivot, pivot + 1).item();
+  if (pivot == 0 || !std::isfinite(corner)) return corner;
+  const Tensor row = Tensor::empty({1, pivot}, DType::f64, device);
+  kernel_->gram(*kernel_->points(x_.slice(pivot, pivot + 1)), *kernel_->points(x_.slice(0, pivot)),
+                row);
+  fill(factor_.slice(pivot, rows_), 0);  // the identity, below what was factored
+  std::vector<double> ends = diagonal(factor_).to_vector<double>();
+  std::fill(ends.begin() + pivot, ends.end(), 1.0);
+  swap_diagonal(factor_, to_device(ends, device));
+  const Tensor w = Tensor::zeros({rows_, 1}, DType::f64, device);
+  copy(w.slice(0, pivot), row);
+  solve_lower(factor_, w);
+  solve_lower_transposed(factor_, w);
+  const std::vector<double> solution = w.to_vector<double>(), a = row.to_vector<double>();
+  double schur = corner, norm = 1;
+  for (int64_t i = 0; i < pivot; ++i) {
+    schur -= a[i] * solution[i];
+    norm += solution[i] * solution[i];
+  }
+  return schur / norm;
+}
+
+void KernelSystem::refuse(int64_t pivot, const std::string& found, double eigenvalue) const {
+  constexpr std::size_t kNamed = 5;
+  auto repeated = repeated_rows(x_.to_vector<double>(), x_.size(1));
+  if (pivot < 0 && !repeated.empty()) pivot = repeated.front().first;
+  std::string message = fmt::format("Theta of {} rows {}", rows_, found);
+  if (ridge_ > 0) message = fmt::format("Theta of {} rows + ridge {:.3g} {}", rows_, ridge_, found);
+  if (pivot >= 0) message += fmt::format(", pivot {} (from 0)", pivot);
+  if (std::isfinite(eigenvalue))
+    message += fmt::format(", smallest eigenvalue about {:.2g} or less", eigenvalue);
+  if (!repeated.empty()) {
+    message += fmt::format("; {} of its input rows repeat an earlier one: ", repeated.size());
+    for (std::size_t i = 0; i < std::min(kNamed, repeated.size()); ++i)
+      message += fmt::format("{}{} = {}", i ? ", " : "", repeated[i].first, repeated[i].second);
+    if (repeated.size() > kNamed) message += ", ...";
+  }
+  // Above what rounding in float32 takes away, and above what was found to be missing.
+  double enough =
+      std::max(10 * ridge_, kFloatEpsilon * static_cast<double>(rows_) * mean_diagonal_);
+  if (std::isfinite(eigenvalue)) enough = std::max(enough, ridge_ + 4 * std::abs(eigenvalue));
+  if (enough > 0)
+    message += fmt::format("; a ridge of {:.1e} (--ridge {:.1e}) makes it positive definite",
+                           enough, enough);
+  throw NotPositiveDefinite("regression", message, pivot, std::move(repeated));
+}
+
+Tensor KernelSystem::product(const Tensor& v) const {
+  const Device device = kernel_->device();
+  const Tensor at_home = v.to(device);
+  const bool mirrored = options_.factor == DType::f64 && !kernel_->cheap_product();
+  if (mirrored) {
+    const Tensor into = Tensor::empty(v.shape(), DType::f64, device);
+    const Tensor of_factor = diagonal_.clone();
+    swap_diagonal(factor_, of_factor);
+    symmetric_product(factor_, Triangle::upper, at_home, into);
+    swap_diagonal(factor_, of_factor);
+    return into.to(Device::cpu());
+  }
+  Tensor theta_v;
+  if (kept_.defined()) {
+    theta_v = Tensor::empty(v.shape(), DType::f64, device);
+    symmetric_product(kept_, Triangle::lower, at_home, theta_v);
+  } else {
+    theta_v = kernel_->product(*points_, at_home);
+  }
+  const Tensor into = theta_v.to(Device::cpu());
+  double* out = into.data<double>();
+  const double* in = v.data<double>();
+  for (int64_t i = 0; i < v.elements(); ++i) out[i] += ridge_ * in[i];
+  return into;
+}
+
+Tensor KernelSystem::precondition(const Tensor& r) const {
+  const int64_t n = r.size(0), k = r.size(1);
+  const bool in_float = options_.factor == DType::f32;
+  // Scaled to 1, column by column: float32 has no room for 1e-50.
+  std::vector<double> largest(k, 0.0);
+  const double* from = r.data<double>();
+  const auto scale = [&](int64_t i) { return in_float ? scale_[i] : 1.0; };
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < k; ++j)
+      largest[j] = std::max(largest[j], std::abs(from[i * k + j]) * scale(i));
+  for (double& v : largest) v = v > 0 ? v : 1;
+  const Tensor scaled = Tensor::empty({n, k}, DType::f64);
+  double* to = scaled.data<double>();
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < k; ++j) to[i * k + j] = from[i * k + j] * scale(i) / largest[j];
+  const Tensor b = scaled.to(options_.factor).to(kernel_->device());
+  solve_lower(factor_, b);
+  solve_lower_transposed(factor_, b);
+  const Tensor z = b.to(Device::cpu()).to(DType::f64);
+  double* out = z.data<double>();
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < k; ++j) out[i * k + j] *= scale(i) * largest[j];
+  return z;
+}
+
+CgResult KernelSystem::iterate(const Tensor& b, const Tensor& x, double tolerance) const {
+  constexpr double kRounding = 1e-8;  // RegressionOptions::tolerance
+  CgResult result = conjugate_gradients([&](const Tensor& v) { return product(v); },
+                                        [&](const Tensor& r) { return precondition(r); }, b, x,
+                                        tolerance, options_.most_sweeps);
+  if (result.outcome == CgResult::negative_curvature)
+    refuse(-1, "is not positive definite in double", result.curvature);
+  if (result.outcome == CgResult::converged) return result;
+  if (result.outcome == CgResult::stagnated && result.residual <= kRounding) return result;
+  const std::string reached =
+      fmt::format("a relative residual of {:.1e} after {} sweeps, wanted {:.1e}", result.residual,
+                  result.products, tolerance);
+  if (shift_ > 0) refuse(-1, "is too near to singular: " + reached, kUnknown);
+  fail("regression", "got {}: take a larger ridge than {:.3g}, a larger tolerance or more sweeps",
+       reached, ridge_);
+}
+
+Tensor KernelSystem::solve(const Tensor& b, double tolerance, SolveReport& report) const {
+  Tensor x;
+  timed(kernel_->device(), report.solve_seconds, [&] {
+    const bool direct = options_.factor == DType::f64;
+    x = direct ? precondition(b) : Tensor::zeros(b.shape(), DType::f64);
+    const CgResult result = iterate(b, x, tolerance);
+    report.sweeps = result.products;
+    report.residual = result.residual;
+  });
+  return x;
+}
+
+Tensor KernelSystem::solve_many(const Tensor& b, double tolerance) const {
+  if (options_.factor == DType::f64) return precondition(b);
+  const Tensor x = Tensor::zeros(b.shape(), DType::f64);
+  iterate(b, x, tolerance);
+  return x;
+}
+
+// With z near the solution and r = b - A z, b'z + r'z misses b'A^-1 b by r'A^-1 r alone: a residual
+// of 1e-8 costs no more than rounding does in double.
+std::vector<double> KernelSystem::quadratic_forms(const Tensor& b) const {
+  constexpr double kTolerance = 1e-8;
+  const int64_t n = b.size(0), k = b.size(1);
+  std::vector<double> forms(k, 0.0);
+  Tensor left, right;
+  if (options_.factor == DType::f64) {
+    const Tensor half = b.clone().to(kernel_->device());
+    solve_lower(factor_, half);
+    left = right = half.to(Device::cpu());
+  } else {
+    left = Tensor::zeros(b.shape(), DType::f64);
+    right = iterate(b, left, kTolerance).r;
+    accumulate(right, b);
+  }
+  const double *x = left.data<double>(), *y = right.data<double>();
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < k; ++j) forms[j] += x[i * k + j] * y[i * k + j];
+  return forms;
+}
+
+double KernelSystem::smallest_eigenvalue() const {
+  constexpr double kTolerance = 1e-6;
+  return 1 / largest_eigenvalue([&](const Tensor& v) { return solve_many(v, kTolerance); }, rows_);
+}
+
+}  // namespace keel

@@ -1,0 +1,122 @@
+// What kernel regression refuses, in which words, and before what.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "../../ntk/regression.h"
+#include "../nn/message_of.h"
+#include "closed_kernel.h"
+
+using namespace keel;
+using test::column, test::inputs, test::kernel_of;
+
+TEST_CASE("repeated rows are refused by number without a ridge, and welcome with one") {
+  const Tensor x = column({3, 1, 3, 2, 1, 3, -0.0, 0.0}), y = inputs(8, 1, 2);
+  for (DType factor : {DType::f32, DType::f64}) {
+    try {
+      Regression(kernel_of(1, 1), x, y, {.factor = factor});
+      FAIL("wanted NotPositiveDefinite");
+    } catch (const NotPositiveDefinite& error) {
+      CHECK(error.pivot() == 2);
+      CHECK(error.repeated_rows() == NotPositiveDefinite::Pairs{{2, 0}, {4, 1}, {5, 0}, {7, 6}});
+      const std::string said = error.what();
+      CHECK(
+          said.starts_with("regression: Theta of 8 rows is singular, pivot 2 (from 0); 4 of its "
+                           "input rows repeat an earlier one: 2 = 0, 4 = 1, 5 = 0, 7 = 6; a "
+                           "ridge of "));
+      // What it advises holds.
+      const double ridge = std::stod(said.substr(said.find("ridge of ") + 9));
+      const Regression again(kernel_of(1, 1), x, y,
+                             {
+                                 .ridge = {.absolute = ridge},
+                                 .factor = factor,
+                             });
+      CHECK(again.report().residual <= 1e-8);
+    }
+    const Regression r(kernel_of(1, 1), x, y, {.ridge = {.absolute = 0.1}, .factor = factor});
+    CHECK(r.report().residual <= 1e-10);
+  }
+}
+
+TEST_CASE("an indefinite kernel is refused with its pivot and an eigenvalue") {
+  auto kernel = kernel_of(1, 1);
+  kernel->off_diagonal = 1.5;  // between rows 1 and 2: c = 1.5 exp(-0.005)
+  const Tensor x = column({0, 10, 10.1, 20}), y = column({1, 2, 3, 4});
+  for (DType factor : {DType::f32, DType::f64}) {
+    try {
+      Regression(kernel, x, y, {.factor = factor});
+      FAIL("wanted NotPositiveDefinite");
+    } catch (const NotPositiveDefinite& error) {
+      CHECK(error.repeated_rows().empty());
+      CHECK(std::string(error.what()).find("--ridge") != std::string::npos);
+      CHECK(error.pivot() == 2);
+      if (factor == DType::f32) continue;
+      // (1 - c^2) / (1 + c^2); the smallest is 1 - c = -0.49
+      CHECK(std::string(error.what()).find("smallest eigenvalue about -0.38 or less") !=
+            std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a smooth kernel without a ridge is refused, not answered with noise") {
+  std::vector<double> points(100);
+  for (int i = 0; i < 100; ++i) points[i] = 0.01 * i;
+  for (DType factor : {DType::f32, DType::f64})
+    CHECK_THROWS_AS(
+        Regression(kernel_of(1, 1), column(points), inputs(100, 1, 2), {.factor = factor}),
+        NotPositiveDefinite);
+}
+
+TEST_CASE("what is not finite is named by row") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto kernel = kernel_of(1, 1);
+  CHECK(message_of([&] {
+          Regression(kernel, column({0, nan, 1}), column({1, 2, 3}));
+        }) == "regression: x is nan in row 1 (from 0)");
+  CHECK(message_of([&] {
+          Regression(kernel, column({0, 1, 2}),
+                     column({1, 2, std::numeric_limits<double>::infinity()}));
+        }) == "regression: y is inf in row 2 (from 0)");
+  auto infinite = kernel_of(1, 1, std::numeric_limits<double>::infinity());
+  CHECK(message_of([&] {
+          Regression(infinite, column({0, 1}), column({1, 2}));
+        }) == "regression: Theta(x, x) is inf for row 0 of x (from 0)");
+}
+
+TEST_CASE("misfits are refused with sizes") {
+  const auto kernel = kernel_of(2, 1);
+  const Tensor x = inputs(4, 2, 1), y = inputs(4, 1, 2);
+  CHECK(message_of([&] { Regression(kernel, inputs(4, 3, 1), y); }) ==
+        "regression: got x [4, 3], wanted [n, 2]");
+  CHECK(message_of([&] { Regression(kernel, x, inputs(5, 1, 1)); }) ==
+        "regression: got y [5, 1], wanted [4, targets]");
+  CHECK(message_of([&] { Regression(kernel, inputs(0, 2, 1), inputs(0, 1, 1)); }) ==
+        "regression: got no rows, wanted at least one");
+  CHECK(message_of([&] { Regression(kernel, x.to(DType::f32), y.to(DType::f32)); }) ==
+        "regression: got float32 data, wanted float64");
+  CHECK(message_of([&] { Regression(kernel, x, y, {.ridge = {.absolute = 1, .relative = 1}}); }) ==
+        "regression: got ridge 1 and relative ridge 1, wanted at most one of them");
+  CHECK_THROWS_AS(Regression(kernel, x, y, {.ridge = {.absolute = -1}}), Error);
+  CHECK_THROWS_AS(Regression(kernel, x, y, {.tolerance = 0}), Error);
+  CHECK_THROWS_AS(Regression(nullptr, x, y), Error);
+}
+
+TEST_CASE("the plan counts bytes, and what does not fit is refused before it is asked for") {
+  const auto kernel = kernel_of(1, 1);
+  const MemoryPlan small = Regression::plan(*kernel, 1000, 1, {});
+  CHECK(small.matrix == 4'000'000);
+  CHECK(small.kept == 8'000'000);
+  CHECK(Regression::plan(*kernel, 1000, 1, {.factor = DType::f64}).matrix == 8'000'000);
+  CHECK(Regression::plan(*kernel, 1000, 1, {.factor = DType::f64}).kept == 0);
+  CHECK(Regression::plan(*kernel, 4'000'000'000, 1, {}).total() > std::size_t{1} << 62);
+  kernel->cheap = true;
+  CHECK(Regression::plan(*kernel, 1000, 1, {}).kept == 0);
+
+  const std::int64_t n = 3'000'000;  // 36 TB
+  const Tensor x = Tensor::zeros({n, 1}, DType::f64);
+  const std::size_t before = memory_stats(Device::cpu()).in_use;
+  reset_peak(Device::cpu());
+  CHECK_THROWS_AS(Regression(kernel, x, x), OutOfMemory);
+  CHECK(memory_stats(Device::cpu()).peak_in_use == before);
+}
