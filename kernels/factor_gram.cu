@@ -1,0 +1,243 @@
+#include "factor_gram.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "factor_gram_block.h"
+#include "factor_gram_panels.h"
+#include "launch.cuh"
+
+namespace keel {
+namespace {
+
+/// One piece of u or v [n, cols] into columns [first, first + cols) of panels of `depth` columns.
+template <class T>
+struct PackPanels {
+  using Scalar = T;
+  int64_t n, cols, width, first, depth;
+  const T* from;
+  T* panels;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t row) const {  // a column of a panel
+    const int64_t panel = row / cols, k = row % cols;
+    const T* source = from + panel * width * cols + k;
+    const int64_t here = n - panel * width;
+    g.store(width, panels + (panel * depth + first + k) * width,
+            [&](auto r) { return r < here ? source[r * cols] : T(0); });
+  }
+};
+
+struct Panels {
+  Tensor data;
+  int64_t depth;
+};
+
+/// Panels of `width` rows, their columns and their number rounded up: as one body wants them.
+struct PanelFormat {
+  int64_t width, whole_depth = 1, whole_count = 1;
+};
+
+int64_t round_up(int64_t size, int64_t whole) { return (size + whole - 1) / whole * whole; }
+
+// Factors packed so far: matrices and terms share them.
+class Packer {
+ public:
+  Packer(DType dtype, Device device) : dtype_(dtype), device_(device) {}
+
+  template <class T>
+  const Panels& pack(std::span<const Tensor> pieces, PanelFormat format) {
+    Key key{format.width, {}};
+    for (const Tensor& piece : pieces)
+      key.second.emplace_back(piece.data<T>(), piece.size(0), piece.size(1));
+    const auto [at, fresh] = packed_.try_emplace(std::move(key));
+    if (fresh) at->second = packed<T>(pieces, format);
+    return at->second;
+  }
+
+ private:
+  using Key = std::pair<int64_t, std::vector<std::tuple<const void*, int64_t, int64_t>>>;
+
+  template <class T>
+  Panels packed(std::span<const Tensor> pieces, PanelFormat format) const {
+    const int64_t n = pieces[0].size(0), width = format.width;
+    const int64_t count = round_up((n + width - 1) / width, format.whole_count);
+    int64_t cols = 0;
+    for (const Tensor& piece : pieces) cols += piece.size(1);
+    const int64_t depth = round_up(cols, format.whole_depth);
+    const Panels panels{Tensor::empty({count * depth * width}, dtype_, device_), depth};
+    T* to = panels.data.data<T>();
+    int64_t first = 0;
+    const auto add = [&](int64_t rows, int64_t piece_cols, const T* from) {
+      launch_rows(device_, count * piece_cols, width,
+                  PackPanels<T>{rows, piece_cols, width, first, depth, from, to});
+      first += piece_cols;
+    };
+    for (const Tensor& piece : pieces) add(n, piece.size(1), piece.data<T>());
+    add(0, depth - cols, to);  // no rows: zeros
+    return panels;
+  }
+
+  DType dtype_;
+  Device device_;
+  std::map<Key, Panels> packed_;
+};
+
+template <class T>
+std::vector<PackedTerm<T>> packed_terms(const GramMatrix& matrix, PanelFormat left,
+                                        PanelFormat right, Packer& packer) {
+  std::vector<PackedTerm<T>> terms;
+  for (const GramTerm& term : matrix.terms) {
+    const Panels& u = packer.pack<T>(term.left.u, left);
+    PackedTerm<T> packed{};
+    packed.u_depth = u.depth;
+    packed.u_left = u.data.data<T>();
+    packed.u_right = packer.pack<T>(term.right.u, right).data.template data<T>();
+    packed.scale = static_cast<T>(term.scale);
+    packed.offset = static_cast<T>(term.offset);
+    if (term.left.v.defined()) {
+      const Panels& v = packer.pack<T>({&term.left.v, 1}, left);
+      packed.v_depth = v.depth;
+      packed.v_left = v.data.data<T>();
+      packed.v_right = packer.pack<T>({&term.right.v, 1}, right).data.template data<T>();
+    }
+    terms.push_back(packed);
+  }
+  return terms;
+}
+
+void check_factor(const char* name, const Tensor& factor, int64_t rows, const Tensor& into) {
+  check_same_kind("factor_gram", name, factor, "into", into);
+  check<ShapeError>(factor.rank() == 2 && factor.size(0) == rows, "factor_gram",
+                    "got {} {}, wanted [{}, cols]", name, factor.shape(), rows);
+}
+
+int64_t check_side(const GramSide& side, int64_t rows, const Tensor& into) {
+  check<ShapeError>(!side.u.empty(), "factor_gram",
+                    "got a side without u, wanted at least a piece");
+  int64_t depth = 0;
+  for (const Tensor& piece : side.u) {
+    check_factor("u", piece, rows, into);
+    depth += piece.size(1);
+  }
+  if (side.v.defined()) check_factor("v", side.v, rows, into);
+  return depth;
+}
+
+void check_matrix(const GramMatrix& matrix) {
+  const int64_t last =
+      matrix.offset + (matrix.rows - 1) * matrix.row_stride + (matrix.cols - 1) * matrix.col_stride;
+  check<ShapeError>(
+      matrix.rows == 0 || matrix.cols == 0 || (matrix.offset >= 0 && last < matrix.into.elements()),
+      "factor_gram", "got into {} for {} x {} entries", matrix.into.shape(), matrix.rows,
+      matrix.cols);
+  check<ShapeError>(!matrix.lower || matrix.rows == matrix.cols, "factor_gram",
+                    "got the lower triangle of {} x {} entries, wanted as many rows as columns",
+                    matrix.rows, matrix.cols);
+  for (const GramTerm& term : matrix.terms) {
+    const int64_t left = check_side(term.left, matrix.rows, matrix.into);
+    const int64_t right = check_side(term.right, matrix.cols, matrix.into);
+    check<ShapeError>(left == right && left > 0, "factor_gram",
+                      "got u of {} and of {} columns, wanted as many, and some", left, right);
+    const bool v = term.left.v.defined();
+    check<ShapeError>(
+        v == term.right.v.defined() &&
+            (!v || (term.left.v.size(1) == term.right.v.size(1) && term.left.v.size(1) > 0)),
+        "factor_gram", "got v on one side alone, or of two widths");
+  }
+}
+
+#ifdef __CUDACC__
+
+template <class T>
+__global__ void __launch_bounds__(GramBlock<T>::kThreads, 2)
+    gram_kernel(const PackedTerm<T>* terms, int steps, GramTarget<T> target) {
+  using Block = GramBlock<T>;
+  __shared__ alignas(16) T shared[Block::kShared];
+  const auto place = Block::place(target, blockIdx.x);
+  if (place.col * Block::kTileCols >= target.cols) return;  // behind the last row's diagonal
+  const Block block(terms, steps, target, place);
+  typename Block::Thread thread;
+  block.begin(thread, static_cast<int>(threadIdx.x), shared);
+  for (int step = 0; step < steps; ++step) {
+    wait_for_copies<Block::kStages - 2>();
+    __syncthreads();
+    block.step(thread, step, shared);
+  }
+  block.end(thread);
+}
+
+template <class T>
+void run_on_gpu(Device device, const std::vector<PackedTerm<T>>& terms,
+                const GramTarget<T>& target) {
+  using Block = GramBlock<T>;
+  int64_t steps = 0;
+  for (const PackedTerm<T>& term : terms) steps += (term.u_depth + term.v_depth) / Block::kChunk;
+  const int64_t blocks = Block::blocks(target);
+  check(blocks < (int64_t{1} << 31) && steps < (int64_t{1} << 31), "factor_gram",
+        "got {} tiles of {} steps, wanted less than 2^31", blocks, steps);
+  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  const std::size_t bytes = terms.size() * sizeof(PackedTerm<T>);
+  const Storage there(device, std::max<std::size_t>(1, bytes));
+  if (bytes > 0)
+    cuda_check(cudaMemcpyAsync(there.data(), terms.data(), bytes, cudaMemcpyHostToDevice,
+                               stream_of(device)),
+               "cudaMemcpyAsync");
+  gram_kernel<<<static_cast<unsigned>(blocks), Block::kThreads, 0, stream_of(device)>>>(
+      static_cast<const PackedTerm<T>*>(there.data()), static_cast<int>(steps), target);
+  cuda_check(cudaGetLastError(), "factor_gram");
+}
+
+#endif
+
+template <class T>
+void run(const GramMatrix& matrix, Packer& packer) {
+  const GramTarget<T> target{matrix.into.data<T>() + matrix.offset,
+                             matrix.rows,
+                             matrix.cols,
+                             matrix.row_stride,
+                             matrix.col_stride,
+                             static_cast<T>(matrix.factor),
+                             matrix.lower};
+#ifdef __CUDACC__
+  if (matrix.into.device().is_cuda()) {
+    using Block = GramBlock<T>;
+    const auto terms = packed_terms<T>(matrix, {Block::kPanel, Block::kChunk, Block::kRowPanels},
+                                       {Block::kPanel, Block::kChunk, Block::kRowPanels}, packer);
+    return run_on_gpu<T>(matrix.into.device(), terms, target);
+  }
+#endif
+  const auto terms =
+      packed_terms<T>(matrix, {CpuGram<T>::panel_rows()}, {CpuGram<T>::panel_cols()}, packer);
+  CpuGram<T>::run(terms, target);
+}
+
+}  // namespace
+
+GramMatrix GramMatrix::over(const Tensor& into) {
+  check<ShapeError>(into.rank() == 2, "factor_gram", "got into {}, wanted [n, m]", into.shape());
+  return {.rows = into.size(0),
+          .cols = into.size(1),
+          .terms = {},
+          .into = into,
+          .offset = 0,
+          .row_stride = into.size(1),
+          .col_stride = 1};
+}
+
+void factor_gram(std::span<const GramMatrix> matrices) {
+  if (matrices.empty()) return;
+  for (const GramMatrix& matrix : matrices) {
+    check_matrix(matrix);
+    check_same_kind("factor_gram", "into", matrix.into, "the first into", matrices[0].into);
+  }
+  const Tensor& first = matrices[0].into;
+  Packer packer(first.dtype(), first.device());
+  dispatch(first.dtype(), [&](auto t) {
+    for (const GramMatrix& matrix : matrices)
+      if (matrix.rows > 0 && matrix.cols > 0) run<decltype(t)>(matrix, packer);
+  });
+}
+
+}  // namespace keel

@@ -1,0 +1,255 @@
+// The GPU's body of factor_gram: what one thread of a block does between two barriers. It is plain
+// code of (thread, shared memory, the thread's registers), so that a test runs a block on the CPU,
+// thread after thread.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "factor_gram_panels.h"
+#include "group.h"
+
+namespace keel {
+
+/// Sixteen bytes: what one load or store moves.
+template <class T>
+struct alignas(16) Wide {
+  static constexpr int kCount = 16 / static_cast<int>(sizeof(T));
+  T v[kCount];
+};
+
+/// Copies sixteen bytes to shared memory; on a GPU they arrive by wait_for_copies.
+template <class T>
+KEEL_HD void copy_async(T* shared, const T* global) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+#else
+  *reinterpret_cast<Wide<T>*>(shared) = *reinterpret_cast<const Wide<T>*>(global);
+#endif
+}
+
+KEEL_HD inline void commit_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+#ifdef __CUDACC__
+/// All but the youngest kYoungest commits of this thread have arrived.
+template <int kYoungest>
+__device__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kYoungest) : "memory");
+#endif
+}
+#endif
+
+/// A block: the tile of entries [kTileRows, kTileCols], 256 threads. Both sides come in panels of
+/// kPanel rows whose depths are padded to whole chunks; the left side has whole tiles of panels.
+template <class T>
+class GramBlock {
+ public:
+  static constexpr int kThreads = 256;
+  static constexpr int kPanel = 64;
+  static constexpr int kRowPanels = sizeof(T) == 4 ? 2 : 1;
+  static constexpr int kTileRows = kRowPanels * kPanel, kTileCols = kPanel;
+  static constexpr int kChunk = 8;   // columns of factors between two barriers
+  static constexpr int kStages = 2;  // one is filled while the other is multiplied
+  static constexpr int kSlot = (kRowPanels + 1) * kChunk * kPanel;  // elements of a stage
+  // Behind the stages each thread's first products wait for the second: registers are short.
+  static constexpr int kShared = kStages * kSlot + kTileRows * kTileCols;
+  static constexpr int kRows = sizeof(T) == 4 ? 8 : 4, kCols = 4;  // entries of a thread
+
+  /// Which tile a block computes; row-major over tiles, those above the diagonal left out.
+  struct Place {
+    int64_t row, col;
+  };
+  KEEL_HD static int64_t blocks(const GramTarget<T>& target) {
+    const int64_t rows = tiles(target.rows, kTileRows);
+    return target.lower ? before(rows) : rows * tiles(target.cols, kTileCols);
+  }
+  KEEL_HD static Place place(const GramTarget<T>& target, int64_t block) {
+    if (!target.lower) {
+      const int64_t cols = tiles(target.cols, kTileCols);
+      return {block / cols, block % cols};
+    }
+    auto row = static_cast<int64_t>(
+        (std::sqrt(1 + 8.0 * static_cast<double>(block) / kRowPanels) - 1) / 2);
+    while (before(row) > block) --row;  // the root is rounded
+    while (before(row + 1) <= block) ++row;
+    return {row, block - before(row)};
+  }
+
+  /// `steps`: chunks of all terms' products, one after another.
+  KEEL_HD GramBlock(const PackedTerm<T>* terms, int steps, const GramTarget<T>& target, Place place)
+      : terms_(terms), steps_(steps), target_(target), place_(place) {}
+
+  /// What a thread keeps from barrier to barrier.
+  struct Thread {
+    int id;
+    // The product being copied, u or v of a term, and where its next chunk lies on either side.
+    const PackedTerm<T>* load;
+    bool load_v;
+    int to_load;  // chunks of this product
+    const T *left, *right;
+    // The product being summed.
+    const PackedTerm<T>* term;
+    bool term_v;
+    int to_multiply;  // chunks of it
+    T theta[kRows][kCols], sum[kRows][kCols];
+  };
+
+  /// Before the first barrier.
+  KEEL_HD void begin(Thread& t, int id, T* shared) const {
+    t.id = id;
+    t.load = t.term = terms_;
+    t.load_v = t.term_v = false;
+    for (int r = 0; r < kRows; ++r)
+      for (int c = 0; c < kCols; ++c) t.theta[r][c] = t.sum[r][c] = 0;
+    if (steps_ == 0) return;
+    t.to_multiply = chunks(*t.term, false);
+    aim(t);
+    for (int stage = 0; stage < kStages - 1; ++stage) copy(t, stage, shared);
+  }
+
+  /// Between the barrier number `at` and the next: chunk `at` has arrived, and the slot of the
+  /// chunk before it is free.
+  KEEL_HD void step(Thread& t, int at, T* shared) const {
+    copy(t, at + kStages - 1, shared);
+    multiply(t, shared + at % kStages * kSlot);
+    if (--t.to_multiply > 0) return;
+    finish_product(t, shared + kStages * kSlot + t.id);
+    if (at + 1 < steps_) t.to_multiply = chunks(*t.term, t.term_v);
+  }
+
+  /// After the last step.
+  KEEL_HD void end(const Thread& t) const {
+    for (int r = 0; r < kRows; ++r) {
+      const int64_t i = place_.row * kTileRows + row_of(t.id, r);
+      if (i >= target_.rows) continue;
+      const int64_t cols = target_.lower ? smaller(i + 1, target_.cols) : target_.cols;
+      for (int c = 0; c < kCols; c += kWide) {
+        const int64_t j = place_.col * kTileCols + col_of(t.id, c);
+        store_run(t.theta[r] + c, i, j, cols - j);
+      }
+    }
+  }
+
+ private:
+  static constexpr int kWide = Wide<T>::kCount;
+  // A warp is 4 x 8 threads. A thread's rows, and columns, are runs of sixteen bytes beside those
+  // of its neighbours, so that a warp reads shared memory without conflicts.
+  static constexpr int kWarpRows = 4 * kRows, kWarpCols = 8 * kCols;
+  static constexpr int kWarpsAcross = kTileCols / kWarpCols;
+  static_assert(kThreads / 32 == kTileRows / kWarpRows * kWarpsAcross);
+  static_assert(kPanel % kWarpRows == 0 && kPanel % kWarpCols == 0);
+
+  KEEL_HD static int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
+  KEEL_HD static int64_t before(int64_t row) { return kRowPanels * row * (row + 1) / 2; }
+  KEEL_HD static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+  KEEL_HD static int chunks(const PackedTerm<T>& term, bool v) {
+    return static_cast<int>((v ? term.v_depth : term.u_depth) / kChunk);
+  }
+  KEEL_HD static int row_of(int id, int r) {
+    const int warp = id / 32, lane = id % 32;
+    return warp / kWarpsAcross * kWarpRows + r / kWide * 4 * kWide + lane / 8 * kWide + r % kWide;
+  }
+  KEEL_HD static int col_of(int id, int c) {
+    const int warp = id / 32, lane = id % 32;
+    return warp % kWarpsAcross * kWarpCols + c / kWide * 8 * kWide + lane % 8 * kWide + c % kWide;
+  }
+
+  /// Points a thread to the first chunk of the product it copies next.
+  KEEL_HD void aim(Thread& t) const {
+    const PackedTerm<T>& term = *t.load;
+    t.to_load = chunks(term, t.load_v);
+    const int64_t panel = int64_t{t.to_load} * kChunk * kPanel;
+    t.left = (t.load_v ? term.v_left : term.u_left) + place_.row * kRowPanels * panel;
+    t.right = (t.load_v ? term.v_right : term.u_right) + place_.col * panel;
+  }
+
+  /// Copies chunk `at` of all into its slot, if there is one. Chunks are copied in turn.
+  KEEL_HD void copy(Thread& t, int at, T* shared) const {
+    if (at < steps_) {
+      T* slot = shared + at % kStages * kSlot;
+      constexpr int kPart = kChunk * kPanel / kWide;  // wide words of a panel's chunk
+      const int64_t panel = int64_t{chunks(*t.load, t.load_v)} * kChunk * kPanel;
+      constexpr int kWords = (kRowPanels + 1) * kPart;
+      for (int pass = 0; pass < (kWords + kThreads - 1) / kThreads; ++pass) {
+        const int word = t.id + pass * kThreads;
+        if (word >= kWords) break;
+        const int part = word / kPart, within = word % kPart * kWide;
+        copy_async(slot + part * kChunk * kPanel + within,
+                   part < kRowPanels ? t.left + part * panel + within : t.right + within);
+      }
+      t.left += kChunk * kPanel;
+      t.right += kChunk * kPanel;
+      if (--t.to_load == 0 && at + 1 < steps_) {
+        next(t.load, t.load_v);
+        aim(t);
+      }
+    }
+    commit_copies();
+  }
+
+  KEEL_HD static void next(const PackedTerm<T>*& term, bool& v) {
+    v = !v && term->v_left;
+    if (!v) ++term;
+  }
+
+  KEEL_HD static void multiply(Thread& t, const T* slot) {
+    const int row = row_of(t.id, 0);
+    const T* left = slot + row / kPanel * kChunk * kPanel + row % kPanel;
+    const T* right = slot + kRowPanels * kChunk * kPanel + col_of(t.id, 0);
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+    for (int k = 0; k < kChunk; ++k) {
+      Wide<T> a[kRows / kWide], b[kCols / kWide];
+      for (int run = 0; run < kRows / kWide; ++run)
+        a[run] = *reinterpret_cast<const Wide<T>*>(left + k * kPanel + run * 4 * kWide);
+      for (int run = 0; run < kCols / kWide; ++run)
+        b[run] = *reinterpret_cast<const Wide<T>*>(right + k * kPanel + run * 8 * kWide);
+      for (int r = 0; r < kRows; ++r)
+        for (int c = 0; c < kCols; ++c)
+          t.sum[r][c] += a[r / kWide].v[r % kWide] * b[c / kWide].v[c % kWide];
+    }
+  }
+
+  KEEL_HD static void finish_product(Thread& t, T* first) {
+    const T scale = t.term->scale, offset = t.term->offset;
+    const bool whole = t.term_v || !t.term->v_left;
+    for (int r = 0; r < kRows; ++r)
+      for (int c = 0; c < kCols; ++c) {
+        if (t.term_v)
+          t.theta[r][c] += first[(r * kCols + c) * kThreads] * (scale * t.sum[r][c] + offset);
+        else if (whole)
+          t.theta[r][c] += scale * t.sum[r][c];
+        else
+          first[(r * kCols + c) * kThreads] = t.sum[r][c];
+        t.sum[r][c] = 0;
+      }
+    next(t.term, t.term_v);
+  }
+
+  KEEL_HD void store_run(const T* values, int64_t i, int64_t j, int64_t count) const {
+    T* to = target_.into + i * target_.row_stride + j * target_.col_stride;
+    if (count >= kWide && target_.col_stride == 1 &&
+        reinterpret_cast<std::uintptr_t>(to) % sizeof(Wide<T>) == 0) {
+      Wide<T> run;
+      for (int v = 0; v < kWide; ++v) run.v[v] = target_.factor * values[v];
+      *reinterpret_cast<Wide<T>*>(to) = run;
+      return;
+    }
+    for (int v = 0; v < kWide; ++v)
+      if (v < count) to[v * target_.col_stride] = target_.factor * values[v];
+  }
+
+  const PackedTerm<T>* terms_;
+  int steps_;
+  GramTarget<T> target_;
+  Place place_;
+};
+
+}  // namespace keel
