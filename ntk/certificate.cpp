@@ -1,0 +1,91 @@
+#include "certificate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace keel {
+namespace {
+
+std::vector<double> column(const Tensor& matrix, std::int64_t j) {
+  const std::vector<double> all = matrix.to_vector<double>();
+  const auto cols = static_cast<std::size_t>(matrix.size(1));
+  std::vector<double> values;
+  for (std::size_t at = static_cast<std::size_t>(j); at < all.size(); at += cols)
+    values.push_back(all[at]);
+  return values;
+}
+
+// sqrt(a b) where the product would overflow, and 0 times infinity is 0: no data, no prediction.
+double root_of_product(double a, double b) {
+  return a == 0 || b == 0 ? 0 : std::sqrt(a) * std::sqrt(b);
+}
+
+}  // namespace
+
+bool Certificate::bounded() const { return std::isfinite(bound); }
+
+double Certificate::at(double theta) const { return root_of_product(theta, data_fit); }
+
+Certificate certify(const Regression& regression, double supremum, std::int64_t target) {
+  const Tensor& alpha = regression.alpha();
+  check(target >= 0 && target < alpha.size(1), "certify", "got target {}, wanted one from 0 to {}",
+        target, alpha.size(1) - 1);
+  check(supremum >= 0, "certify", "got a supremum of {}, wanted one of at least 0", supremum);
+  const std::vector<double> a = column(alpha, target);
+  double squares = 0;
+  for (double value : a) squares += value * value;
+
+  Certificate result;
+  result.supremum = supremum;
+  result.data_fit = regression.data_fit()[static_cast<std::size_t>(target)];
+  // (Theta + ridge I) alpha = y, so alpha^T Theta alpha = alpha^T y - ridge alpha^T alpha.
+  result.rkhs = std::max(0.0, result.data_fit - regression.report().ridge * squares);
+  result.smallest_eigenvalue = regression.smallest_eigenvalue();
+  double largest = 0;
+  for (double value : column(regression.targets(), target))
+    largest = std::max(largest, std::abs(value));
+  result.bound = root_of_product(supremum, result.data_fit);
+  result.tight = root_of_product(supremum, result.rkhs);
+  result.loose = root_of_product(
+      supremum, static_cast<double>(a.size()) / result.smallest_eigenvalue * largest * largest);
+  return result;
+}
+
+RowFunction prediction_size(const Regression& regression, std::int64_t target) {
+  return [&regression, target](const Tensor& x) {
+    std::vector<double> values =
+        column(regression.predict(x.to(regression.kernel().device())), target);
+    for (double& value : values) value = std::abs(value);
+    return values;
+  };
+}
+
+RowFunction kernel_diagonal(const Kernel& kernel) {
+  return [&kernel](const Tensor& x) {
+    return kernel.diag(*kernel.points(x.to(kernel.device()))).to_vector<double>();
+  };
+}
+
+std::optional<Found> exceed(const RowFunction& size, const std::vector<double>& x, double wanted) {
+  const auto width = static_cast<std::int64_t>(x.size());
+  double length = 0;
+  for (double value : x) length = std::max(length, std::abs(value));
+  check(length > 0, "exceed", "got the origin, wanted a direction");
+  Found found;
+  for (double factor = 1; length * factor < 1e45; factor *= 2) {
+    std::vector<double> at = x;
+    for (double& value : at) value *= factor;
+    const double reached = size(Tensor::from(at, {1, width}))[0];
+    ++found.evaluations;
+    if (!std::isfinite(reached)) return {};
+    if (reached > wanted) {
+      found.value = reached;
+      found.x = std::move(at);
+      return found;
+    }
+  }
+  return {};
+}
+
+}  // namespace keel

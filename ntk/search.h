@@ -1,0 +1,39 @@
+// A search for the largest value of a function of an input, as far out as one likes: what the
+// certificate is tried against.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "../core/tensor.h"
+
+namespace keel {
+
+/// One value for each row of x [m, d] float64.
+using RowFunction = std::function<std::vector<double>(const Tensor& x)>;
+
+struct SearchOptions {
+  double nearest = 1e-2, farthest = 1e6;  ///< of |x|: no point outside is looked at but 0
+  std::int64_t directions = 256;  ///< random ones, besides the axes, the starts and their opposites
+  std::int64_t radii = 33;        ///< tried along each direction, evenly spaced in log |x|
+  std::int64_t climbers = 16;     ///< the best points found so far, that climb the gradient
+  std::int64_t steps = 40;        ///< of each climber
+  std::uint64_t seed = 0;
+};
+
+struct Found {
+  double value = 0;       ///< the largest found
+  std::vector<double> x;  ///< where, [d]
+  std::int64_t evaluations = 0;
+};
+
+/// Largest value of `f` over |x| <= farthest that rays from the origin and gradient ascent find: a
+/// lower bound of the supremum, never an upper one. Gradients are central differences; each climber
+/// takes the best of several step lengths, from 1e-3 to 1 times |x|, and never steps down. `starts`
+/// [s, d] float64 gives directions worth trying (training inputs). Deterministic. Throws
+/// keel::Error where f gives something that is not a number.
+Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& starts,
+                     const SearchOptions& options = {});
+
+}  // namespace keel

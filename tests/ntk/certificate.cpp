@@ -1,0 +1,133 @@
+#include "../../ntk/certificate.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../../core/random.h"
+#include "../../ntk/empirical_kernel.h"
+#include "../nn/message_of.h"
+
+namespace keel {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr const char* kBounded = "dense(32) layernorm relu dense(32) relu dense(1)";
+constexpr const char* kUnbounded = "dense(32) relu dense(32) relu dense(1)";
+
+struct Problem {
+  explicit Problem(const char* spec, double ridge = 0.01) {
+    kernel = std::make_shared<InfiniteKernel>(spec, 2);
+    x = normal({12, 2}, {1, 0}, 1, DType::f64);
+    std::vector<double> values = x.to_vector<double>(), targets;
+    for (std::size_t i = 0; i < values.size(); i += 2) {
+      targets.push_back(std::sin(3 * values[i]) + values[i + 1]);
+      targets.push_back(2);
+    }
+    y = Tensor::from(targets, {12, 2});
+    RegressionOptions options;
+    options.ridge.absolute = ridge;
+    options.factor = DType::f64;
+    regression = std::make_unique<Regression>(kernel, x, y, options);
+  }
+  std::shared_ptr<InfiniteKernel> kernel;
+  Tensor x, y;
+  std::unique_ptr<Regression> regression;
+};
+
+TEST_CASE("certificate: holds its definition, term by term") {
+  const Problem problem(kBounded);
+  const double supremum = problem.kernel->supremum().value;
+  for (std::int64_t target : {0, 1}) {
+    const Certificate certificate = certify(*problem.regression, supremum, target);
+    const auto y = problem.y.to_vector<double>();
+    const auto alpha = problem.regression->alpha().to_vector<double>();
+    double fit = 0, squares = 0, largest = 0;
+    for (std::size_t i = static_cast<std::size_t>(target); i < y.size(); i += 2) {
+      fit += y[i] * alpha[i];
+      squares += alpha[i] * alpha[i];
+      largest = std::max(largest, std::abs(y[i]));
+    }
+    CHECK(certificate.data_fit == doctest::Approx(fit));
+    CHECK(certificate.rkhs == doctest::Approx(fit - 0.01 * squares));
+    CHECK(certificate.bound == doctest::Approx(std::sqrt(supremum * fit)));
+    CHECK(certificate.loose ==
+          doctest::Approx(std::sqrt(supremum * 12 / certificate.smallest_eigenvalue) * largest));
+    CHECK(certificate.at(supremum) == doctest::Approx(certificate.bound));
+    CHECK(certificate.tight <= certificate.bound);
+    CHECK(certificate.bound <= certificate.loose);
+    CHECK(certificate.bounded());
+  }
+  CHECK(message_of([&] { certify(*problem.regression, 1, 2); }) ==
+        "certify: got target 2, wanted one from 0 to 1");
+}
+
+TEST_CASE("certificate: random and gradient search do not break it, wherever the LN stands") {
+  for (const char* spec : {kBounded, "dense(8) relu layernorm dense(8) relu dense(1)",
+                           "dense(8) gelu dense(8) layernorm(affine=0) gelu dense(1)",
+                           "dense(8) layernorm silu dense(8) layernorm silu dense(1)"}) {
+    CAPTURE(spec);
+    const Problem problem(spec);
+    const Certificate certificate = certify(*problem.regression, problem.kernel->supremum().value);
+    const Found found = search_largest(prediction_size(*problem.regression), 2, problem.x);
+    CHECK(found.value <= certificate.tight * (1 + 1e-9));
+    CHECK(found.value > 0.05 * certificate.bound);  // the search is no straw man
+    CHECK(!exceed(prediction_size(*problem.regression), found.x, certificate.bound));
+    // and the pointwise form at every point the search may have passed
+    const Tensor where = normal({200, 2}, {2, 0}, 30, DType::f64);
+    const auto size = prediction_size(*problem.regression)(where);
+    const auto theta = kernel_diagonal(*problem.kernel)(where);
+    for (std::size_t i = 0; i < size.size(); ++i)
+      CHECK(size[i] <= certificate.at(theta[i]) * (1 + 1e-9));
+  }
+}
+
+TEST_CASE("certificate: without LN it is infinite, and a direction passes any number") {
+  const Problem problem(kUnbounded);
+  CHECK(!problem.kernel->supremum().bounded);
+  const Certificate certificate = certify(*problem.regression, kInfinity);
+  CHECK(!certificate.bounded());
+  CHECK(certificate.loose == kInfinity);
+  const RowFunction size = prediction_size(*problem.regression);
+  const Found found = search_largest(size, 2, problem.x);
+  for (double wanted : {1e3, 1e9, 1e30}) {
+    const auto beyond = exceed(size, found.x, wanted);
+    REQUIRE(beyond.has_value());
+    CHECK(beyond->value > wanted);
+    CHECK(size(Tensor::from(beyond->x, {1, 2}))[0] == beyond->value);
+  }
+  CHECK(message_of([&] {
+          exceed(size, {0, 0}, 1);
+        }) == "exceed: got the origin, wanted a direction");
+}
+
+TEST_CASE("certificate: targets of zero are predicted as zero, and bounded by it") {
+  const auto kernel = std::make_shared<InfiniteKernel>(kBounded, 1);
+  const Tensor x = Tensor::from(std::vector<double>{1, 2}, {2, 1});
+  const Regression regression(kernel, x, Tensor::zeros({2, 1}, DType::f64));
+  CHECK(certify(regression, kernel->supremum().value).bound == 0);
+  CHECK(certify(regression, kInfinity).bound == 0);
+}
+
+TEST_CASE("certificate: a net of finite width is bounded by its own kernel at every point") {
+  NetOptions options;
+  options.parameterisation = Parameterisation::ntk;
+  options.dtype = DType::f64;
+  const auto kernel = std::make_shared<EmpiricalKernel>(Net(kBounded, 2, options));
+  const Tensor x = normal({10, 2}, {3, 0}, 1, DType::f64),
+               y = normal({10, 1}, {4, 0}, 1, DType::f64);
+  RegressionOptions ridge;
+  ridge.ridge.absolute = 0.1;
+  const Regression regression(kernel, x, y, ridge);
+  const Certificate certificate = certify(regression, 1);
+  const Tensor where = normal({100, 2}, {5, 0}, 100, DType::f64);
+  const auto size = prediction_size(regression)(where);
+  const auto theta = kernel_diagonal(*kernel)(where);
+  for (std::size_t i = 0; i < size.size(); ++i)
+    CHECK(size[i] <= certificate.at(theta[i]) * (1 + 1e-6));
+}
+
+}  // namespace
+}  // namespace keel

@@ -1,0 +1,110 @@
+#include "../../ntk/search.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../nn/message_of.h"
+
+namespace keel {
+namespace {
+
+// f of each row of x.
+template <class F>
+RowFunction rowwise(F f) {
+  return [f](const Tensor& x) {
+    const std::vector<double> all = x.to_vector<double>();
+    const auto d = static_cast<std::size_t>(x.size(1));
+    std::vector<double> values;
+    for (std::size_t at = 0; at < all.size(); at += d)
+      values.push_back(f(std::vector<double>(all.begin() + static_cast<std::ptrdiff_t>(at),
+                                             all.begin() + static_cast<std::ptrdiff_t>(at + d))));
+    return values;
+  };
+}
+
+double norm(const std::vector<double>& x) {
+  double squares = 0;
+  for (double value : x) squares += value * value;
+  return std::sqrt(squares);
+}
+
+Tensor no_starts(std::int64_t width) { return Tensor::empty({0, width}, DType::f64); }
+
+TEST_CASE("search: climbs to a peak between the rays") {
+  // A narrow peak of height 2 at (3, -4, 12): |x| = 13.
+  const std::vector<double> peak = {3, -4, 12};
+  const auto f = rowwise([&](const std::vector<double>& x) {
+    double squares = 0;
+    for (std::size_t i = 0; i < 3; ++i) squares += (x[i] - peak[i]) * (x[i] - peak[i]);
+    return 2 / (1 + squares / 4);
+  });
+  SearchOptions options;
+  options.directions = 64;
+  options.steps = 200;
+  const Found found = search_largest(f, 3, no_starts(3), options);
+  CHECK(found.value > 1.99);
+  CHECK(found.value <= 2);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(found.x[i] - peak[i]) < 0.2);
+  CHECK(f(Tensor::from(found.x, {1, 3}))[0] == found.value);
+  options.steps = 0;
+  CHECK(search_largest(f, 3, no_starts(3), options).value < found.value);
+}
+
+TEST_CASE("search: what grows is followed to the edge, and no further") {
+  const auto f = rowwise([](const std::vector<double>& x) { return 2 * x[0] + x[1]; });
+  const Found found = search_largest(f, 2, no_starts(2));
+  CHECK(norm(found.x) <= 1e6 * (1 + 1e-12));
+  CHECK(found.value > 0.999 * std::sqrt(5.0) * 1e6);
+}
+
+TEST_CASE("search: directions of the starts are tried, both ways") {
+  const std::vector<double> start = {0.6, 0.8};
+  // Only a needle along -start counts.
+  const auto f = rowwise([&](const std::vector<double>& x) {
+    const double along = -(x[0] * 0.6 + x[1] * 0.8);
+    return along > 0.999999 * norm(x) ? along : 0;
+  });
+  SearchOptions options;
+  options.directions = 0;
+  options.climbers = 0;
+  CHECK(search_largest(f, 2, no_starts(2), options).value == 0);
+  CHECK(search_largest(f, 2, Tensor::from(start, {1, 2}), options).value == doctest::Approx(1e6));
+}
+
+TEST_CASE("search: the same twice, counts what it looks at, and finds a peak at 0") {
+  std::int64_t looked = 0;
+  const auto peak = rowwise([](const std::vector<double>& x) { return -norm(x); });
+  const RowFunction f = [&](const Tensor& x) {
+    looked += x.size(0);
+    return peak(x);
+  };
+  const Found one = search_largest(f, 2, no_starts(2));
+  CHECK(looked == one.evaluations);
+  CHECK(one.value == 0);
+  CHECK(one.x == std::vector<double>{0, 0});
+  const Found two = search_largest(f, 2, no_starts(2));
+  CHECK(two.x == one.x);
+  CHECK(two.evaluations == one.evaluations);
+}
+
+TEST_CASE("search: bad options and values that are no numbers are refused") {
+  const auto f = rowwise([](const std::vector<double>& x) { return x[0]; });
+  SearchOptions options;
+  options.farthest = 1e-3;
+  CHECK(message_of([&] { search_largest(f, 1, no_starts(1), options); }) ==
+        "search: got |x| from 0.01 to 0.001, wanted 0 < nearest <= farthest");
+  CHECK(message_of([&] { search_largest(f, 1, no_starts(2)); }) ==
+        "search: got starts [0, 2], wanted [s, 1]");
+  const auto bad = rowwise([](const std::vector<double>& x) {
+    return norm(x) > 10 ? std::numeric_limits<double>::quiet_NaN() : 0;
+  });
+  CHECK(message_of([&] {
+          search_largest(bad, 1, no_starts(1));
+        }).starts_with("search: the function is not a number at |x| = "));
+}
+
+}  // namespace
+}  // namespace keel
