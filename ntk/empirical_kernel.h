@@ -27,6 +27,7 @@ class EmpiricalKernel : public Kernel {
   void gram_lower(const Points& a, const Tensor& into) const override;
   Tensor diag(const Points& a) const override;
   Tensor product(const Points& a, const Tensor& v) const override;
+  bool cheap_product() const override { return true; }
 
   /// Theta(x, x) at x [n, input_width] float64 -> [n] float64, in blocks of rows.
   Tensor diagonal(const Tensor& x) const;

@@ -101,6 +101,7 @@ class Jacobian {
                  std::vector<GramTerm>& terms) const;
   void fill_gram(const Jacobian& other, OutputMode mode, bool mean, bool lower, std::size_t only,
                  const Tensor& into) const;
+  void fill_few(const Jacobian& other, std::size_t only, const Tensor& into) const;
   void add_transpose(const Parameter& parameter, const Tensor& u,
                      std::span<const std::pair<std::int64_t, std::int64_t>> columns,
                      const Tensor& into) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "../kernels/factor_gram_outputs.h"
 #include "../kernels/triangle.h"
 #include "jacobian.h"
 
@@ -10,7 +11,39 @@ namespace {
 
 using std::int64_t;
 
+// In full mode, entries up to which products are made of all outputs at once, in as much memory.
+constexpr int64_t kFewEntries = int64_t{1} << 20;
+
 Tensor of_member(const Tensor& x, int64_t member) { return x.rank() == 3 ? x[member] : x; }
+
+std::vector<int64_t> first(int64_t count) {
+  std::vector<int64_t> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+/// o pieces [n, w] -> [o n, w].
+Tensor below_one_another(std::span<const Tensor> pieces) {
+  if (pieces.size() == 1) return pieces[0];
+  const int64_t n = pieces[0].size(0);
+  const Tensor all = Tensor::empty({static_cast<int64_t>(pieces.size()) * n, pieces[0].size(1)},
+                                   pieces[0].dtype(), pieces[0].device());
+  int64_t row = 0;
+  for (const Tensor& piece : pieces) {
+    copy(all.slice(row, row + n), piece);
+    row += n;
+  }
+  return all;
+}
+
+/// left right' -> [n, m], or its entries i >= j.
+GramMatrix product_of(const Tensor& left, const Tensor& right, bool lower) {
+  const Tensor into = Tensor::empty({left.size(0), right.size(0)}, left.dtype(), left.device());
+  GramMatrix matrix = GramMatrix::over(into);
+  matrix.terms.push_back({{{left}, {}}, {{right}, {}}});
+  matrix.lower = lower;
+  return matrix;
+}
 
 }  // namespace
 
@@ -69,6 +102,27 @@ void Jacobian::add_terms(const Jacobian& other, int64_t member, std::span<const 
   }
 }
 
+// Mode full, the mean over members, where a product for each pair of outputs would be small: one
+// product of all outputs at once instead, and v . v', which they share, once.
+void Jacobian::fill_few(const Jacobian& other, std::size_t only, const Tensor& into) const {
+  if (outputs_ == 0) return;
+  const std::vector<int64_t> all = first(outputs_);
+  const bool symmetric = &other == this;
+  const double share = 1.0 / static_cast<double>(members());
+  fill(into, 0);
+  std::vector<GramTerm> terms;
+  for (int64_t s = 0; s < members(); ++s) add_terms(other, s, all, all, only, terms);
+  for (const GramTerm& term : terms) {
+    const GramSide &left = term.left, &right = term.right;
+    std::vector<GramMatrix> products{
+        product_of(below_one_another(left.u), below_one_another(right.u), symmetric)};
+    if (left.v.defined()) products.push_back(product_of(left.v, right.v, false));
+    factor_gram(products);
+    add_output_pairs(products[0].into, left.v.defined() ? products[1].into : Tensor(),
+                     share * term.scale, share * term.offset, symmetric, into);
+  }
+}
+
 void Jacobian::fill_gram(const Jacobian& other, OutputMode mode, bool mean, bool lower,
                          std::size_t only, const Tensor& into) const {
   check_alike(other);
@@ -79,8 +133,8 @@ void Jacobian::fill_gram(const Jacobian& other, OutputMode mode, bool mean, bool
                         (mode == OutputMode::trace  ? 1
                          : mode == OutputMode::diag ? o
                                                     : o * o);
-  std::vector<int64_t> all(static_cast<std::size_t>(o));
-  std::iota(all.begin(), all.end(), 0);
+  if (mode == OutputMode::full && n * m * o * o <= kFewEntries) return fill_few(other, only, into);
+  const std::vector<int64_t> all = first(o);
   std::vector<GramMatrix> grams;
   const auto add = [&](int64_t matrix, std::span<const int64_t> left,
                        std::span<const int64_t> right, double factor, int64_t offset,

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../../core/random.h"
+#include "../../ntk/regression.h"
 #include "../gpu.h"
 #include "../nn/bits.h"
 #include "../nn/message_of.h"
@@ -131,6 +132,21 @@ TEST_CASE("empirical kernel: what does not fit is refused in one line") {
         "jacobian: v is float32, the Jacobian is float64: wanted one dtype");
   CHECK(message_of([] { EmpiricalKernel(std::shared_ptr<const Net>()); }) ==
         "empirical_kernel: got no net");
+}
+
+TEST_CASE("empirical kernel: regression with it keeps no copy of Theta in double") {
+  const auto kernel = std::make_shared<EmpiricalKernel>(net_of(DType::f32, 2));
+  CHECK(kernel->cheap_product());
+  CHECK(Regression::plan(*kernel, 1000, 1, {}).kept == 0);
+  const Tensor x = inputs(40, 1), y = normal({40, 1}, {7, 0}, 1, DType::f64);
+  const Regression regression(kernel, x, y, {.ridge = {.relative = 1e-3}});
+  CHECK(regression.report().residual <= 1e-10);
+  // Predictions at the inputs leave the ridge's share of the targets: Theta alpha = y - ridge
+  // alpha.
+  const auto at = regression.predict(x).to_vector<double>(), wanted = y.to_vector<double>(),
+             alpha = regression.alpha().to_vector<double>();
+  for (std::size_t k = 0; k < at.size(); ++k)
+    CHECK(at[k] == doctest::Approx(wanted[k] - regression.report().ridge * alpha[k]).epsilon(1e-8));
 }
 
 TEST_CASE("empirical kernel: CUDA agrees with the CPU") {

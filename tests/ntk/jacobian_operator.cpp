@@ -86,6 +86,18 @@ TEST_CASE("jacobian: cross terms of a weight used twice, and of its bias") {
     CHECK(error_of(j.gram(j2), [&](auto i, auto k) { return a.trace(a2, i, k); }) < 1e-12);
     CHECK(error_of(j.diag().reshape({1, n}), [&](auto, auto k) { return a.trace(a, k, k); }) <
           1e-12);
+    for (const auto& [other, its] : {std::pair{&j, &a}, {&j2, &a2}}) {
+      const auto full = j.gram(*other, OutputMode::full).to_vector<double>();
+      for (int64_t pair = 0; pair < 16; ++pair) {
+        std::vector<double> values;
+        for (int64_t e = pair; e < static_cast<int64_t>(full.size()); e += 16)
+          values.push_back(full[e]);
+        const Explicit& right = *its;
+        CHECK(error_of(Tensor::from(values, {n, right.n}), [&](auto i, auto k) {
+                return a.dot(right, i, pair / 4, k, pair % 4);
+              }) < 1e-12);
+      }
+    }
     for (int p = 0; p < 2; ++p)
       CHECK(error_of(j.blocks(j2)[p].gram, [&](auto i, auto k) { return a.trace(a2, i, k, p); }) <
             1e-12);
