@@ -68,7 +68,12 @@ KernelSystem::KernelSystem(std::shared_ptr<const Kernel> kernel,
   }
 }
 
+void KernelSystem::enter(const char* stage) const {
+  if (options_.stage) options_.stage(stage);
+}
+
 void KernelSystem::gram_lower(const Tensor& into, SolveReport& report) const {
+  enter("kernel");
   timed(into.device(), report.gram_seconds, [&] { kernel_->gram_lower(*points_, into); });
 }
 
@@ -84,6 +89,7 @@ void KernelSystem::factor_float(SolveReport& report) {
   for (double shift = 0; shift <= kLargestShift;
        shift = shift == 0 ? std::sqrt(static_cast<double>(rows_)) * kFloatEpsilon : 10 * shift) {
     if (!kept_.defined()) gram_lower(factor_, report);
+    enter("factor");
     timed(device, report.factor_seconds, [&] {
       scale_lower(kept_.defined() ? kept_ : factor_, scale, 1 + shift, factor_);
       pivot = cholesky(factor_);
@@ -99,6 +105,7 @@ void KernelSystem::factor_double(SolveReport& report) {
   factor_ = Tensor::empty({rows_, rows_}, DType::f64, device);
   gram_lower(factor_, report);
   std::optional<int64_t> pivot;
+  enter("factor");
   timed(device, report.factor_seconds, [&] {
     std::vector<double> shifted = diagonal(factor_).to_vector<double>();
     for (double& value : shifted) value += ridge_;
@@ -231,6 +238,7 @@ CgResult KernelSystem::iterate(const Tensor& b, const Tensor& x, double toleranc
 
 Tensor KernelSystem::solve(const Tensor& b, double tolerance, SolveReport& report) const {
   Tensor x;
+  enter("solve");
   timed(kernel_->device(), report.solve_seconds, [&] {
     const bool direct = options_.factor == DType::f64;
     x = direct ? precondition(b) : Tensor::zeros(b.shape(), DType::f64);

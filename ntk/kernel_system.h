@@ -37,6 +37,7 @@ class KernelSystem {
   void factor_float(SolveReport& report);
   void factor_double(SolveReport& report);
   CgResult iterate(const Tensor& b, const Tensor& x, double tolerance) const;
+  void enter(const char* stage) const;
   Tensor product(const Tensor& v) const;       // with Theta + ridge I, in double
   Tensor precondition(const Tensor& r) const;  // with the inverse of the factored matrix
   [[noreturn]] void refuse(std::int64_t pivot, const std::string& found, double eigenvalue) const;

@@ -2,6 +2,7 @@
 // how much trained nets differ.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct RegressionOptions {
       DType::f32;  ///< of the Cholesky factor; alpha is accurate to `tolerance` either way
   double tolerance = 1e-10;  ///< largest |y - (Theta + ridge I) alpha| / |y|, in the 2-norm
   int most_sweeps = 200;     ///< products with Theta in double
+  std::function<void(const char* stage)> stage{};  ///< told "kernel", "factor" and "solve"
 };
 
 /// Bytes that a regression of n rows takes, known before it starts.
