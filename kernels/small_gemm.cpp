@@ -1,6 +1,10 @@
 // Compiled with contraction on: here, unlike in Programs, a * b + c is meant as one instruction.
 #include "small_gemm.h"
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -228,6 +232,14 @@ void rows_of(const SmallGemm<T>& p, int64_t begin, int64_t end) {
   }
 }
 
+bool inside_parallel_region() {
+#ifdef _OPENMP
+  return omp_get_level() > 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 template <class T>
@@ -240,7 +252,8 @@ void SmallGemm<T>::run() const {
   const int64_t strips = (m + kTileRows - 1) / kTileRows;
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const int64_t parts = std::clamp<int64_t>(static_cast<int64_t>(work / kWorthThreads), 1, strips);
-  if (parts == 1) return rows_of(*this, 0, m);
+  // A thread that is one of several works alone: parts would each pack the right operand again.
+  if (parts == 1 || inside_parallel_region()) return rows_of(*this, 0, m);
 #pragma omp parallel for schedule(static)
   for (int64_t part = 0; part < parts; ++part)
     rows_of(*this, strips * part / parts * kTileRows,

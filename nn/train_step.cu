@@ -57,6 +57,7 @@ TrainStep::TrainStep(const Net& net, Tensor x, Tensor y, const StepOptions& opti
   const std::vector<Var> leaves = net.leaves(tape_);
   for (std::size_t p = 0; p < leaves.size(); ++p)
     sink_.bind(leaves[p], net.layout().view(gradients_, p));
+  if (net.members() == 1 && net.flat().device().is_cpu()) blocked_.emplace(net, gradients_);
 }
 
 void TrainStep::start_epoch(std::int64_t epoch) {
@@ -74,9 +75,17 @@ void TrainStep::start_epoch(std::int64_t epoch) {
   copy(order_, order);
 }
 
-void TrainStep::run(std::int64_t rows) {
+Tensor TrainStep::differentiate(const Tensor& x, const Tensor& y) {
+  if (blocked_ && x.size(0) > blocked_->block_rows())
+    return Tensor::full({}, blocked_->run(x, y), x.dtype());
   tape_.clear();
   const std::vector<Var> leaves = net_.leaves(tape_);
+  const Var loss = mse(net_.forward(x, leaves), y);
+  tape_.backward(loss, sink_);
+  return loss.value();
+}
+
+void TrainStep::run(std::int64_t rows) {
   Tensor x = x_, y = y_;
   if (shuffles()) {
     x = batch_like(x_, net_.members(), rows);
@@ -84,16 +93,15 @@ void TrainStep::run(std::int64_t rows) {
     gather_rows(x_, order_, row_, x);
     gather_rows(y_, order_, row_, y);
   }
-  const Var loss = mse(net_.forward(x, leaves), y);
-  tape_.backward(loss, sink_);
+  const Tensor loss = differentiate(x, y);
   optimiser_.step(gradients_);
-  dispatch(loss.value().dtype(), [&](auto t) {
+  dispatch(loss.dtype(), [&](auto t) {
     using T = decltype(t);
-    launch_rows(losses_.device(), net_.members(), 1,
-                RecordLoss<T>{net_.members(), rows, rows_,
-                              static_cast<double>(rows) / static_cast<double>(rows_),
-                              loss.value().data<T>(), epoch_.data<double>(), row_.data<double>(),
-                              losses_.data<double>()});
+    launch_rows(
+        losses_.device(), net_.members(), 1,
+        RecordLoss<T>{net_.members(), rows, rows_,
+                      static_cast<double>(rows) / static_cast<double>(rows_), loss.data<T>(),
+                      epoch_.data<double>(), row_.data<double>(), losses_.data<double>()});
   });
 }
 

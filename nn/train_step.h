@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "../kernels/gradient_sink.h"
+#include "blocked_gradient.h"
 #include "net.h"
 #include "optimiser.h"
 
@@ -33,12 +35,14 @@ class TrainStep {
 
   /// The next step, of `rows` rows. Nothing here waits for the device, or depends on the epoch.
   /// losses[epoch, s] gathers the mean over the epoch's rows, each before the update it led to.
+  /// On the CPU, more rows of one member than its cache holds are taken in blocks.
   void run(std::int64_t rows);
 
   Optimiser& optimiser() { return optimiser_; }
 
  private:
   bool shuffles() const { return batch_ < rows_; }
+  Tensor differentiate(const Tensor& x, const Tensor& y);  // fills gradients_, returns the losses
 
   const Net& net_;
   Tensor x_, y_;
@@ -50,6 +54,7 @@ class TrainStep {
   Tensor order_;        // float64 [S, n], only where it shuffles
   Tape tape_;
   GradientSink sink_;
+  std::optional<BlockedGradient> blocked_;  // one member on the CPU
 };
 
 }  // namespace keel

@@ -127,7 +127,8 @@ void train_on_cpu(Training& training) {
       abandon = true;
     }
   };
-  if (members < threads() && large(training)) {
+  // A region of one thread would make each op's own region start threads anew.
+  if (members == 1 || (members < threads() && large(training))) {
     const EveryThread<FlushDenormals> flush;  // ops will share them
     work();
   } else {
