@@ -2,6 +2,7 @@
 # Installs what keel needs and this machine lacks (Debian, Ubuntu); a no-op where all is there.
 #   setup.sh          to build and test
 #   setup.sh --plot   and to draw: matplotlib for some python3 on PATH
+#   setup.sh --table1 and for every row and picture of `keel reproduce table1`: XGBoost, statsmodels
 #   setup.sh --check  and for the checks of .ci/run: clang++, clang-format
 set -u
 
@@ -20,12 +21,14 @@ cmake_is_new_enough() {
   [ $# -eq 2 ] && [ $(($1 * 100 + $2)) -ge 325 ]
 }
 
-some_python_plots() {
+# some_python_has MODULE...: does one python3 on PATH have them all?
+some_python_has() {
   old_ifs=$IFS; IFS=:
   for folder in $PATH; do
     [ -x "$folder/python3" ] || continue
-    "$folder/python3" -c 'from importlib.util import *; exit(not find_spec("matplotlib"))' \
-      2>/dev/null && { IFS=$old_ifs; return 0; }
+    "$folder/python3" -c 'import sys
+from importlib.util import find_spec
+sys.exit(not all(map(find_spec, sys.argv[1:])))' "$@" 2>/dev/null && { IFS=$old_ifs; return 0; }
   done
   IFS=$old_ifs
   return 1
@@ -45,12 +48,15 @@ have_header CLI/CLI.hpp || need libcli11-dev
 have_header doctest/doctest.h || need doctest-dev
 for option in "$@"; do
   case $option in
-    --plot) some_python_plots || need python3-matplotlib ;;
+    --plot) some_python_has matplotlib || need python3-matplotlib ;;
+    --table1)
+      have_header xgboost/c_api.h || need libxgboost-dev
+      some_python_has matplotlib statsmodels || need "python3-matplotlib python3-statsmodels" ;;
     --check)
       command -v clang-format >/dev/null || need clang-format
       command -v clang++ >/dev/null || need clang
       have_file /usr/lib/llvm-*/lib/libomp.so /usr/lib*/libomp.so || need libomp-dev ;;
-    *) echo "setup.sh: unknown option '$option' (--plot, --check)" >&2; exit 2 ;;
+    *) echo "setup.sh: unknown option '$option' (--plot, --table1, --check)" >&2; exit 2 ;;
   esac
 done
 [ -z "$missing" ] && exit 0

@@ -62,9 +62,17 @@ struct Command {
 /// Every command, in the order in which help lists them.
 const std::vector<Command>& commands();
 
+Run declare_certify(CLI::App& app);
 Run declare_info(CLI::App& app);
+Run declare_ntk(CLI::App& app);
+Run declare_regress(CLI::App& app);
 Run declare_reproduce(CLI::App& app);
 Run declare_train(CLI::App& app);
+
+/// Checks of an option's text for CLI11: a finite number more than 0, or of at least 0. Empty where
+/// it is one, else what is wrong.
+std::string check_positive(const std::string& text);
+std::string check_not_negative(const std::string& text);
 
 /// The part of summary.json that all commands share: what ran, when, where, with what, for how
 /// long; then the members of `numbers`. Numbers that are not finite become null.

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <new>
+#include <optional>
 #include <ostream>
 
 #include "../core/version.h"
@@ -59,6 +61,14 @@ class ThreadLimit {
  private:
   [[maybe_unused]] int before_ = 1;
 };
+
+std::optional<double> finite_number(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  if (problem != std::errc() || stop != end || !std::isfinite(value)) return {};
+  return value;
+}
 
 std::string check_device_name(const std::string& text) {
   int index = 0;
@@ -134,6 +144,16 @@ int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::os
 }
 
 }  // namespace
+
+std::string check_positive(const std::string& text) {
+  if (finite_number(text).value_or(0) > 0) return "";
+  return fmt::format("got '{}', wanted a number more than 0", text);
+}
+
+std::string check_not_negative(const std::string& text) {
+  if (finite_number(text).value_or(-1) >= 0) return "";
+  return fmt::format("got '{}', wanted a number of at least 0", text);
+}
 
 void Context::note(std::string_view line) const {
   if (!options.quiet) err << line << '\n';

@@ -7,6 +7,10 @@ const std::vector<Command>& commands() {
       {"info", "show devices, memory, versions and backends", declare_info},
       {"reproduce", "reproduce a figure or table of the paper", declare_reproduce},
       {"train", "train a net, or an ensemble, on a table", declare_train},
+      {"ntk", "write the neural tangent kernel of a net at given inputs", declare_ntk},
+      {"regress", "kernel regression: what infinitely wide nets converge to", declare_regress},
+      {"certify", "bound every prediction of a kernel regression, and try to break the bound",
+       declare_certify},
   };
   return all;
 }

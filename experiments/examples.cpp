@@ -135,4 +135,13 @@ std::vector<double> Standardiser::y(const Examples& examples) const {
   return result;
 }
 
+std::vector<double> Standardiser::x_in_own_units(const std::vector<double>& standardised) const {
+  check<ShapeError>(standardised.size() == x_.size(), "standardise", "got {} features, wanted {}",
+                    standardised.size(), x_.size());
+  std::vector<double> result(x_.size());
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i] = standardised[i] * x_[i].scale + x_[i].mean;
+  return result;
+}
+
 }  // namespace keel

@@ -37,6 +37,11 @@ class Standardiser {
   std::vector<double> x(const Examples& examples) const;  ///< [rows, features]
   std::vector<double> y(const Examples& examples) const;  ///< [rows]
   double y_in_own_units(double standardised) const { return standardised * y_.scale + y_.mean; }
+  double y_mean() const { return y_.mean; }    ///< 0 where y is left as it is
+  double y_scale() const { return y_.scale; }  ///< 1 where y is left as it is
+
+  /// One standardised input in the units of the table.
+  std::vector<double> x_in_own_units(const std::vector<double>& standardised) const;
 
   /// Features that never change in training, from which nothing can be learnt.
   const std::vector<std::int64_t>& constant_features() const { return constant_; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Draws what `keel reproduce` wrote: plot.py fig1|fig5 DIR reads curves.csv, training.csv and
-summary.json of DIR and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib only."""
+"""Draws what `keel reproduce` wrote: plot.py fig1|fig2|fig3|fig5|theory DIR reads the numbers in
+DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib;
+fig3 statsmodels too."""
 
 import csv
 import json
@@ -15,6 +16,7 @@ except ImportError:
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+import numpy  # noqa: E402  (matplotlib needs it too)
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
 
@@ -24,6 +26,15 @@ COLUMNS = {
              (("ln_second", "relu"), "LN second"), (("ln_every", "relu"), "LN every")],
     "fig5": [(("standard", "gelu"), "GELU, no LN"), (("ln_every", "gelu"), "GELU, LN every"),
              (("standard", "silu"), "SiLU, no LN"), (("ln_every", "silu"), "SiLU, LN every")],
+}
+NETS = {"standard": "Standard", "ln_first": "LN first", "ln_second": "LN second",
+        "ln_every": "LN every"}
+METHODS = {  # rows of Table 1: title and colour
+    "standard": ("Standard", "#d62728"), "ln_first": ("LN first", "#2ca02c"),
+    "ln_second": ("LN second", "#9467bd"), "ln_every": ("LN every", "#1f4e9c"),
+    "xgboost": ("XGBoost", "#ff7f0e"), "ntk_standard": ("NTK, Standard", "#d62728"),
+    "ntk_ln_first": ("NTK, LN first", "#2ca02c"), "ntk_ln_second": ("NTK, LN second", "#9467bd"),
+    "ntk_ln_every": ("NTK, LN every", "#1f4e9c"),
 }
 CURVE, BAND, POINTS, SHADE = "#1f4e9c", "#9db8e6", "#d62728", "#f0f0f0"
 STYLE = {
@@ -48,19 +59,34 @@ def rows_of(path, wanted):
     return rows
 
 
-def load(folder):
-    """Curves and exponents by (dataset, net, activation); training points by data set."""
+def from_summary(folder, pick):
+    """What `pick` takes from summary.json; ends where it is missing or of another figure."""
     path = os.path.join(folder, "summary.json")
     try:
         with open(path, encoding="utf-8") as file:
-            summary = json.load(file)
-        exponents = {(p["dataset"], p["net"], p["activation"]): p["far_field_exponent"]
-                     for p in summary["panels"]}
+            return pick(json.load(file))
     except OSError as problem:
         sys.exit(f"plot.py: cannot read {path}: {problem.strerror}")
     except (ValueError, KeyError, TypeError) as problem:
         sys.exit(f"plot.py: {path} is no summary of this figure: {problem!r}")
-    curves, points = {}, {}
+
+
+def training_points(folder):
+    """(x, y) of each data set."""
+    points = {}
+    for row in rows_of(os.path.join(folder, "training.csv"), ["dataset", "x", "y"]):
+        x, y = points.setdefault(row["dataset"], ([], []))
+        x.append(float(row["x"]))
+        y.append(float(row["y"]))
+    return points
+
+
+def load(folder):
+    """Curves and exponents by (dataset, net, activation); training points by data set."""
+    exponents, summary = from_summary(folder, lambda summary: (
+        {(p["dataset"], p["net"], p["activation"]): p["far_field_exponent"]
+         for p in summary["panels"]}, summary))
+    curves = {}
     numbers = ["x", "mean", "ci_low", "ci_high"]
     for row in rows_of(os.path.join(folder, "curves.csv"),
                        ["dataset", "net", "activation", *numbers]):
@@ -70,11 +96,7 @@ def load(folder):
             panel[name].append(float(row[name]))
     # Every other point: a fifth of a unit is finer than the print, and halves the SVG.
     curves = {key: {name: panel[name][::2] for name in numbers} for key, panel in curves.items()}
-    for row in rows_of(os.path.join(folder, "training.csv"), ["dataset", "x", "y"]):
-        x, y = points.setdefault(row["dataset"], ([], []))
-        x.append(float(row["x"]))
-        y.append(float(row["y"]))
-    return curves, points, exponents, summary
+    return curves, training_points(folder), exponents, summary
 
 
 def row_limits(y, reach=1.5):
@@ -105,7 +127,8 @@ def draw_panel(axes, curve, points, exponent, corner):
                   va=corner[1], transform=axes.transAxes, fontsize=7, color="#444444", zorder=5)
 
 
-def draw(figure_name, folder):
+def draw_curves(figure_name, folder):
+    """Figures 1 and 5: curves of trained nets."""
     curves, points, exponents, summary = load(folder)
     columns = COLUMNS[figure_name]
     figure, grid = plt.subplots(len(DATASETS), len(columns), figsize=(7.0, 4.9), sharex=True,
@@ -139,6 +162,195 @@ def draw(figure_name, folder):
     return figure
 
 
+def draw_kernels(_, folder):
+    """Figure 2: a panel a net and kernel, each with a colour bar of its own."""
+    seeds, end = from_summary(folder, lambda summary: (summary["seeds"], summary["grid_range"][1]))
+    mean = "1 seed" if seeds == 1 else f"mean of {seeds} seeds"
+    rows = [("standard_empirical", f"standard,\n{mean}"), ("standard_infinite", "standard,\nlimit"),
+            ("ntk_empirical", f"NTK,\n{mean}"), ("ntk_infinite", "NTK,\nlimit")]
+    figure, grid = plt.subplots(len(rows), len(NETS), figsize=(7.0, 6.5), sharex=True, sharey=True)
+    for axes, title in zip(grid[0], NETS.values()):
+        axes.set_title(title, pad=11)
+    for axes in grid[-1]:
+        axes.set_xlabel("$x'$", labelpad=1)
+    for axes_row, (kind, label) in zip(grid, rows):
+        for axes, net in zip(axes_row, NETS):
+            path = os.path.join(folder, f"{net}_{kind}.npy")
+            try:
+                kernel = numpy.load(path)
+            except (OSError, ValueError) as problem:
+                sys.exit(f"plot.py: cannot read {path}: {problem}")
+            image = axes.imshow(kernel, origin="lower", extent=(-end, end, -end, end),
+                                cmap="viridis", interpolation="nearest")
+            bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.04)
+            bar.formatter.set_powerlimits((-2, 3))
+            bar.outline.set_linewidth(0.4)
+            bar.ax.yaxis.get_offset_text().set_fontsize(6)
+            bar.ax.tick_params(labelsize=6, width=0.4, length=2)
+            axes.set_xticks([-20, 0, 20])
+            axes.set_yticks([-20, 0, 20])
+        axes_row[0].set_ylabel(f"{label}\n$x$", labelpad=1)
+    figure.align_ylabels(grid[:, 0])
+    figure.subplots_adjust(left=0.1, right=0.95, top=0.95, bottom=0.055, wspace=0.42, hspace=0.2)
+    return figure
+
+
+def draw_theory(_, folder):
+    """Kernel regression far outside the data, with the certificate as a band."""
+    from_summary(folder, lambda summary: summary["all_hold"])
+    points, curves = training_points(folder), {}
+    numbers = ["x", "mean", "bound_at_x", "bound"]
+    for row in rows_of(os.path.join(folder, "curves.csv"), ["dataset", "net", *numbers]):
+        curve = curves.setdefault((row["dataset"], row["net"]), {name: [] for name in numbers})
+        for name in numbers:
+            curve[name].append(float(row[name]))
+    figure, grid = plt.subplots(len(DATASETS), len(NETS), figsize=(7.0, 4.9), sharex=True,
+                                sharey="row")
+    for row, (dataset, formula) in zip(grid, DATASETS.items()):
+        x, y = points[dataset]
+        bounds = [curves[dataset, net]["bound"][0] for net in NETS]
+        highest = 1.15 * max(bound for bound in bounds if bound < float("inf"))
+        for axes, net in zip(row, NETS):
+            curve = curves[dataset, net]
+            axes.axvspan(min(x), max(x), color=SHADE, lw=0, zorder=0)
+            axes.fill_between(curve["x"], [-at for at in curve["bound_at_x"]], curve["bound_at_x"],
+                              color=BAND, lw=0, zorder=1)
+            if curve["bound"][0] < float("inf"):
+                for side in (-1, 1):
+                    axes.axhline(side * curve["bound"][0], color="#444444", ls="--", lw=0.8)
+            axes.plot(curve["x"], curve["mean"], color=CURVE, zorder=3)
+            axes.plot(x, y, ".", color=POINTS, ms=2.2, mew=0, zorder=4)
+            axes.set_xlim(curve["x"][0], curve["x"][-1])
+        row[0].set_ylim(-highest, highest)
+        row[0].set_ylabel(f"{dataset}, {formula}")
+    for axes, title in zip(grid[0], NETS.values()):
+        axes.set_title(title, pad=4)
+    for axes in grid[-1]:
+        axes.set_xlabel("$x$", labelpad=1)
+    figure.align_ylabels(grid[:, 0])
+    figure.legend(
+        handles=[Line2D([], [], color=CURVE, label="kernel regression"),
+                 Patch(color=BAND, label="bound at $x$"),
+                 Line2D([], [], color="#444444", ls="--", lw=0.8, label="bound for all $x$"),
+                 Line2D([], [], color=POINTS, marker=".", ls="", ms=5, mew=0,
+                        label="training points")],
+        loc="lower center", ncol=4, frameon=False, handlelength=1.8, columnspacing=1.8)
+    figure.subplots_adjust(left=0.075, right=0.99, top=0.95, bottom=0.125, wspace=0.08, hspace=0.1)
+    return figure
+
+
+def lowess_with_interval(x, y, at, resamples=200):
+    """LOWESS of y over x at the points `at`, and a 95% interval from resampled rows."""
+    try:
+        from statsmodels.nonparametric.smoothers_lowess import lowess
+    except ImportError:
+        sys.exit("plot.py: fig3 needs statsmodels (Debian: apt install python3-statsmodels)")
+    generator = numpy.random.default_rng(0)
+    curves = []
+    for _ in range(resamples):
+        rows = generator.integers(0, len(x), len(x))
+        curves.append(lowess(y[rows], x[rows], frac=0.6, it=1, xvals=at))
+    low, high = numpy.nanpercentile(curves, [2.5, 97.5], axis=0)
+    return lowess(y, x, frac=0.6, it=1, xvals=at), low, high
+
+
+def load_table1(folder):
+    """By method: area, target and mean prediction of every row out of distribution, and R^2."""
+    found = from_summary(folder, lambda summary: {
+        row["method"]: row["ood_r2"] for row in summary["rows"]})
+    methods = {}
+    for method in (method for method in METHODS if method in found):
+        rows = rows_of(os.path.join(folder, f"predictions_{method}.csv"),
+                       ["area", "target", "prediction"])
+        methods[method] = {name: numpy.array([float(row[name]) for row in rows])
+                           for name in ("area", "target", "prediction")} | {"r2": found[method]}
+    if not methods:
+        sys.exit(f"plot.py: {folder} has predictions of no method")
+    return methods
+
+
+def draw_histogram(axes, method, data, limits):
+    """Predictions of one method over the targets; those beyond the limits are counted."""
+    bins = numpy.linspace(*limits, 41)
+    inside = numpy.clip(data["prediction"], *limits)
+    axes.hist(data["target"], bins=bins, color="#cccccc")
+    axes.hist(inside, bins=bins, histtype="step", color=METHODS[method][1], lw=1.1)
+    axes.set_title(METHODS[method][0], pad=3)
+    axes.set_xlim(*limits)
+    axes.set_yticks([])
+    axes.set_xlabel("RMSD", labelpad=1)
+    beyond = int(numpy.sum(inside != data["prediction"]))
+    text = "" if data["r2"] is None else f"$R^2$ {data['r2']:.2f}"
+    axes.text(0.96, 0.93, text + (f"\n{beyond} beyond" if beyond else ""), ha="right", va="top",
+              transform=axes.transAxes, fontsize=7, color="#444444")
+
+
+def draw_smooth(axes, methods, names, what):
+    """LOWESS over surface area of the predictions, or of their absolute errors."""
+    any_data = next(iter(methods.values()))
+    at = numpy.linspace(any_data["area"].min(), numpy.percentile(any_data["area"], 99), 60)
+    curves = [(METHODS[name][1], what(methods[name]), methods[name]["area"]) for name in names]
+    if what is prediction_of:
+        curves.append(("#222222", any_data["target"], any_data["area"]))
+    for colour, y, area in curves:
+        middle, low, high = lowess_with_interval(area, y, at)
+        axes.fill_between(at, low, high, color=colour, alpha=0.2, lw=0)
+        axes.plot(at, middle, color=colour, ls="--" if colour == "#222222" else "-")
+    axes.set_xlim(at[0], at[-1])
+    axes.set_xlabel("surface area", labelpad=1)
+
+
+def prediction_of(data):
+    return data["prediction"]
+
+
+def error_of(data):
+    return numpy.abs(data["prediction"] - data["target"])
+
+
+def draw_protein(_, folder):
+    """Figure 3: predictions for proteins larger than any in training, by method."""
+    methods = load_table1(folder)
+    trained = [name for name in methods if not name.startswith("ntk_")]
+    kernels = [name for name in methods if name.startswith("ntk_")]
+    groups = [(names, title) for names, title in
+              ((trained, "trained"), (kernels, "infinite width, exact")) if names]
+    targets = next(iter(methods.values()))["target"]
+    span = targets.max() - targets.min()
+    limits = targets.min() - 0.5 * span, targets.max() + 0.5 * span
+    figure = plt.figure(figsize=(7.0, 1.35 * len(groups) + 4.4))
+    outer = figure.add_gridspec(2, 1, height_ratios=[1.35 * len(groups), 4.0], hspace=0.22,
+                                left=0.075, right=0.99, top=0.965, bottom=0.115)
+    bars = outer[0].subgridspec(len(groups), 1, hspace=0.75)
+    for (names, _), place in zip(groups, bars):
+        cells = place.subgridspec(1, max(len(trained), len(kernels)), wspace=0.08)
+        for column, name in enumerate(names):
+            draw_histogram(figure.add_subplot(cells[column]), name, methods[name], limits)
+    smooth = outer[1].subgridspec(2, len(groups), wspace=0.16, hspace=0.3)
+    first = [None, None]
+    for column, (names, title) in enumerate(groups):
+        for row, (what, label) in enumerate(((prediction_of, "prediction"),
+                                             (error_of, "absolute error"))):
+            axes = figure.add_subplot(smooth[row, column], sharey=first[row] if column else None)
+            first[row] = axes if column == 0 else first[row]
+            draw_smooth(axes, methods, names, what)
+            if row == 0:
+                axes.set_title(title, pad=4)
+            if column == 0:
+                axes.set_ylabel(f"LOWESS of {label}")
+    shown = {METHODS[name][0].replace("NTK, ", ""): METHODS[name][1] for name in methods}
+    handles = [Line2D([], [], color=colour, label=label) for label, colour in shown.items()]
+    handles += [Line2D([], [], color="#222222", ls="--", label="target"),
+                Patch(color="#aaaaaa", alpha=0.4, label="95%, rows resampled")]
+    figure.legend(handles=handles, loc="lower center", ncol=min(len(handles), 7), frameon=False,
+                  handlelength=1.5, columnspacing=1.2)
+    return figure
+
+
+DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
+        "theory": draw_theory}
+
+
 def save(figure, path):
     """Under a temporary name first, so that no half-drawn picture is ever left."""
     kind = os.path.splitext(path)[1]
@@ -155,11 +367,11 @@ def save(figure, path):
 
 
 def main(arguments):
-    if len(arguments) != 2 or arguments[0] not in COLUMNS:
-        sys.exit(f"plot.py: usage: plot.py {'|'.join(COLUMNS)} DIR")
+    if len(arguments) != 2 or arguments[0] not in DRAW:
+        sys.exit(f"plot.py: usage: plot.py {'|'.join(DRAW)} DIR")
     name, folder = arguments
     with plt.rc_context(STYLE):
-        figure = draw(name, folder)
+        figure = DRAW[name](name, folder)
         try:
             for kind in (".png", ".svg"):
                 save(figure, os.path.join(folder, name + kind))

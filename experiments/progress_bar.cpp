@@ -54,4 +54,17 @@ void ProgressBar::update(std::int64_t done) {
   drawn_ = true;
 }
 
+StatusLine::StatusLine(bool shown) : shown_(shown && isatty(STDERR_FILENO)) {}
+
+StatusLine::~StatusLine() {
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
+}
+
+void StatusLine::show(std::string_view text) {
+  if (!shown_) return;
+  fmt::print(stderr, "\r{}\x1b[K", text);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
 }  // namespace keel

@@ -1,4 +1,4 @@
-// A progress bar on the terminal.
+// What a terminal shows while work goes on: a bar, or a line that says what is being done.
 #pragma once
 
 #include <chrono>
@@ -31,6 +31,21 @@ class ProgressBar {
   std::int64_t total_, first_ = -1;
   bool shown_, drawn_ = false;
   Clock::time_point start_ = Clock::now(), next_ = start_ + std::chrono::seconds(1);
+};
+
+/// One line on stderr that each call replaces, and that wipes itself when it goes. Draws nothing
+/// where `shown` is false or stderr is no terminal.
+class StatusLine {
+ public:
+  explicit StatusLine(bool shown);
+  ~StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  void show(std::string_view text);
+
+ private:
+  bool shown_, drawn_ = false;
 };
 
 }  // namespace keel

@@ -15,6 +15,7 @@ struct Choice {
   bool no_plot = false;
 };
 
+constexpr const char* kTable1 = "table1";
 constexpr const char* kAllFigures = "figures";
 
 std::string known_names() {
@@ -27,8 +28,11 @@ struct Done {
   Json summary;
   std::string table;
   std::vector<std::string> pictures;
-  std::string plot_problem;  // numbers are worth having without their picture
+  std::string problem;  // what does not hold, or a picture that failed: numbers are worth having
+  std::string stopped;
 };
+
+constexpr int kStopped = 130;  // what a shell reports for a program ended by Ctrl-C
 
 // One experiment, from its computation to its pictures.
 Done reproduce_one(const Context& outer, const Choice& choice, const Experiment& experiment,
@@ -38,14 +42,17 @@ Done reproduce_one(const Context& outer, const Choice& choice, const Experiment&
   const Reproduced result = experiment.run(context, choice.options, folder);
   Done done;
   done.table = result.table;
+  done.problem = result.problem;
+  done.stopped = result.stopped;
+  if (!done.stopped.empty()) return done;
   done.summary = summarise(context, result.numbers);
   folder.write("summary.json", json_text(done.summary));
-  if (!experiment.drawn || choice.no_plot) return done;
+  if (!experiment.picture || !result.draws || choice.no_plot) return done;
   Drawn drawn;
   try {
-    drawn = run_plot(experiment.name, folder.path(""));
+    drawn = run_plot(experiment.picture, folder.path(""));
   } catch (const Error& problem) {
-    done.plot_problem = problem.what();
+    if (done.problem.empty()) done.problem = problem.what();
     return done;
   }
   done.pictures = drawn.pictures;
@@ -53,6 +60,20 @@ Done reproduce_one(const Context& outer, const Choice& choice, const Experiment&
   done.summary["pictures"] = drawn.pictures;
   folder.write("summary.json", json_text(done.summary));
   return done;
+}
+
+// Options of one experiment mean nothing to another.
+void check_options(const Choice& choice, const CLI::App& app) {
+  for (const Experiment& experiment : experiments()) {
+    if (experiment.name != choice.name && choice.name != kAllFigures) continue;
+    for (const CLI::Option* option : app.get_options()) {
+      if (option->count() == 0 || option->get_group() != kTable1 || choice.name == kTable1)
+        continue;
+      if (experiment.takes_data && option->get_name() == "--data") continue;
+      throw UsageError("usage",
+                       fmt::format("{} is not for reproduce {}", option->get_name(), choice.name));
+    }
+  }
 }
 
 int run_reproduce(const Choice& choice, Context& context) {
@@ -71,13 +92,17 @@ int run_reproduce(const Choice& choice, Context& context) {
     folders.push_back(all ? OutputFolder(folder.path(experiment->name)) : folder);
   Json figures = Json::object(), pictures = Json::array();
   Json summary;
-  std::string plot_problem;
+  std::string problems;  // a line each
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const Done done = reproduce_one(context, choice, *chosen[i], folders[i]);
+    if (!done.stopped.empty()) {
+      context.err << fmt::format("keel: {}\n", done.stopped);
+      return kStopped;
+    }
     if (!context.options.json && !context.options.quiet)
       context.out << (i > 0 ? "\n" : "") << done.table << std::flush;
     for (const std::string& picture : done.pictures) pictures.push_back(picture);
-    if (!done.plot_problem.empty()) plot_problem = done.plot_problem;
+    if (!done.problem.empty()) problems += fmt::format("keel: {}\n", done.problem);
     figures[chosen[i]->name] = done.summary;
     summary = done.summary;
   }
@@ -91,8 +116,8 @@ int run_reproduce(const Choice& choice, Context& context) {
     context.out << "\npictures:\n";
     for (const Json& picture : pictures) context.out << picture.get<std::string>() << '\n';
   }
-  if (plot_problem.empty()) return 0;
-  context.err << fmt::format("keel: {}\n", plot_problem);
+  if (problems.empty()) return 0;
+  context.err << problems;
   return 1;
 }
 
@@ -110,10 +135,14 @@ Run declare_reproduce(CLI::App& app) {
   app.add_option("--epochs", choice->options.epochs, "of training (default: as in the paper)")
       ->check(CLI::Range(1, 1000000000));
   app.add_flag("--no-plot", choice->no_plot, "write the numbers, draw no picture");
+  declare_table1(app, choice->options.table1);
   app.footer(
-      "Writes curves.csv, training.csv, summary.json and the pictures into --out (default "
+      "Writes numbers (.csv, .npy), summary.json and the pictures into --out (default "
       "out/NAME).");
-  return [choice](Context& context) { return run_reproduce(*choice, context); };
+  return [choice, &app](Context& context) {
+    check_options(*choice, app);
+    return run_reproduce(*choice, context);
+  };
 }
 
 }  // namespace keel

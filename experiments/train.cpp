@@ -1,7 +1,6 @@
 // keel train: a net, or an ensemble of them, on any table of numbers.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -112,24 +111,6 @@ void add_fit(Json& numbers, std::vector<std::vector<std::string>>& table, const 
                    brief(fit.r2.mean, fit.r2.half_width, 4)});
   if (ensemble)
     table.push_back({"  mean prediction", "", brief(fit.mean_rmse, 4), brief(fit.mean_r2, 4)});
-}
-
-// A file written twice would hold what came last, and data written over are lost.
-void check_apart(const std::vector<std::string>& written, const std::vector<std::string>& read) {
-  std::vector<std::filesystem::path> taken;
-  const auto absolute = [](const std::string& path) {
-    std::error_code problem;
-    const auto whole = std::filesystem::weakly_canonical(path, problem);
-    return problem ? std::filesystem::path(path) : whole;
-  };
-  for (const std::string& path : read)
-    if (!path.empty()) taken.push_back(absolute(path));
-  for (const std::string& path : written) {
-    if (path.empty()) continue;
-    check(std::find(taken.begin(), taken.end(), absolute(path)) == taken.end(), "output",
-          "got '{}' for two files, wanted a name for each", path);
-    taken.push_back(absolute(path));
-  }
 }
 
 // Everything read, checked and tried before training starts.
@@ -249,14 +230,6 @@ int run_train(const Choice& choice, Context& context) {
   return 0;
 }
 
-std::string check_rate(const std::string& text) {
-  double rate = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, rate);
-  const bool good = problem == std::errc() && stop == end && std::isfinite(rate) && rate > 0;
-  return good ? "" : fmt::format("got '{}', wanted a number more than 0", text);
-}
-
 }  // namespace
 
 Run declare_train(CLI::App& app) {
@@ -274,7 +247,9 @@ Run declare_train(CLI::App& app) {
   app.add_option("--epochs", choice->epochs, "passes over the training rows")
       ->check(CLI::Range(1, 1000000000))
       ->capture_default_str();
-  app.add_option("--lr", choice->lr, "Adam's step size")->check(check_rate)->capture_default_str();
+  app.add_option("--lr", choice->lr, "Adam's step size")
+      ->check(check_positive)
+      ->capture_default_str();
   app.add_option("--batch", choice->batch, "rows a step; 0: all")
       ->check(CLI::Range(0, 1000000000))
       ->capture_default_str();

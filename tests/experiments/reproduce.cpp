@@ -150,7 +150,8 @@ TEST_CASE("plot: the Python that is found is used, and its complaint is passed o
   const Ran ran =
       run_keel({"reproduce", "figures", "--seeds", "1", "--epochs", "2", "--out", folder / "out"});
   CHECK(ran.code == 1);
-  CHECK(ran.err == "keel: plot: no fig5 here\n");
+  for (const char* figure : {"fig1", "fig2", "fig5"})
+    CHECK(ran.err.find(fmt::format("keel: plot: no {} here\n", figure)) != std::string::npos);
   for (const char* file : {"/fig1/summary.json", "/fig5/curves.csv", "/summary.json"})
     CHECK(std::filesystem::exists(folder / "out" + file));
 }

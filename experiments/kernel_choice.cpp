@@ -1,0 +1,107 @@
+#include "kernel_choice.h"
+
+#include <CLI/CLI.hpp>
+
+#include "../nn/weights.h"
+
+namespace keel {
+namespace {
+
+Parameterisation parameterisation_of(const KernelChoice& choice) {
+  return choice.parameterisation == "ntk" ? Parameterisation::ntk : Parameterisation::standard;
+}
+
+}  // namespace
+
+void declare_kernel(CLI::App& app, KernelChoice& choice) {
+  app.add_option("--net", choice.net, "SPEC: \"dense(128) layernorm relu dense(1)\"")->required();
+  app.add_option("--mode", choice.mode,
+                 "infinite: the limit of wide nets; empirical: of nets with the SPEC's widths")
+      ->check(CLI::IsMember({"infinite", "empirical"}))
+      ->capture_default_str();
+  app.add_option("--param", choice.parameterisation,
+                 "parameterisation, which scales the kernel: ntk or standard")
+      ->check(CLI::IsMember({"ntk", "standard"}))
+      ->capture_default_str();
+  app.add_option("--dtype", choice.dtype, "f32 or f64")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->capture_default_str();
+  app.add_option("--sigma-w2", choice.sigma_w2, "weight variance times fan-in, of dense layers")
+      ->check(check_positive)
+      ->capture_default_str();
+  app.add_option("--first-sigma-w2", choice.first_sigma_w2, "the same of the first dense layer")
+      ->check(check_positive);
+  app.add_option("--sigma-b2", choice.sigma_b2, "bias variance")
+      ->check(check_not_negative)
+      ->capture_default_str();
+  app.add_option("--seeds", choice.seeds,
+                 "empirical: the mean kernel of nets from seeds --seed, --seed + 1, ...")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--weights", choice.weights, "empirical: of this net, a .safetensors file");
+}
+
+void check_kernel(const KernelChoice& choice) {
+  if (!choice.infinite()) {
+    if (choice.seeds > 1 && !choice.weights.empty())
+      throw UsageError("usage", "got --seeds and --weights, wanted one of them");
+    return;
+  }
+  if (choice.seeds > 1 || !choice.weights.empty())
+    throw UsageError("usage",
+                     "--seeds and --weights are for --mode empirical: the infinite-width "
+                     "kernel has no weights");
+}
+
+Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context& context) {
+  NetOptions options;
+  options.parameterisation = parameterisation_of(choice);
+  options.members = choice.seeds;
+  options.seed = context.options.seed;
+  options.dtype = choice.element();
+  options.device = context.device;
+  options.sigma_w2 = choice.sigma_w2;
+  options.first_sigma_w2 = choice.first_sigma_w2;
+  options.sigma_b2 = choice.sigma_b2;
+  Net net(choice.net, input_width, options);
+  if (!choice.weights.empty()) load_weights(net, choice.weights);
+  return net;
+}
+
+std::shared_ptr<const InfiniteKernel> make_infinite(const KernelChoice& choice,
+                                                    std::int64_t input_width,
+                                                    const Context& context, KernelOutput output) {
+  InfiniteKernelOptions options;
+  options.parameterisation = parameterisation_of(choice);
+  options.sigma_w2 = choice.sigma_w2;
+  options.first_sigma_w2 = choice.first_sigma_w2;
+  options.sigma_b2 = choice.sigma_b2;
+  options.device = context.device;
+  return std::make_shared<InfiniteKernel>(choice.net, input_width, options, output);
+}
+
+std::shared_ptr<const Kernel> make_kernel(const KernelChoice& choice, std::int64_t input_width,
+                                          const Context& context) {
+  if (choice.infinite()) return make_infinite(choice, input_width, context);
+  return std::make_shared<EmpiricalKernel>(make_net(choice, input_width, context));
+}
+
+Json kernel_json(const KernelChoice& choice, const Context& context) {
+  Json json = {{"net", spec_text(parse_spec(choice.net))},
+               {"mode", choice.mode},
+               {"parameterisation", choice.parameterisation},
+               {"dtype", choice.dtype},
+               {"sigma_w2", choice.sigma_w2},
+               {"first_sigma_w2", choice.first_sigma_w2.value_or(choice.sigma_w2)},
+               {"sigma_b2", choice.sigma_b2}};
+  if (choice.infinite()) return json;
+  if (choice.weights.empty()) {
+    json["seeds"] = choice.seeds;
+    json["first_seed"] = context.options.seed;
+  } else {
+    json["weights"] = choice.weights;
+  }
+  return json;
+}
+
+}  // namespace keel

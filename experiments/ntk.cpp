@@ -1,0 +1,133 @@
+// keel ntk: the kernel matrix of a net at given inputs, to a .npy file.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <ostream>
+
+#include "../ntk/jacobian.h"
+#include "kernel_choice.h"
+#include "npy.h"
+#include "output.h"
+#include "text_table.h"
+
+namespace keel {
+namespace {
+
+struct Choice {
+  KernelChoice kernel;
+  std::string x1, x2, save, outputs = "trace", output = "ntk";
+};
+
+// [n, d] float64 on the CPU; a vector is n inputs of one feature.
+Tensor read_inputs(const std::string& path) {
+  Tensor x = read_npy(path);
+  if (x.rank() == 1) x = x.reshape({x.size(0), 1});
+  check<ShapeError>(x.rank() == 2 && x.size(1) >= 1, "ntk", "{} holds {}, wanted [n, features]",
+                    path, x.shape());
+  return x.to(DType::f64);
+}
+
+Tensor infinite(const Choice& choice, const Tensor& x1, const Tensor& x2, const Context& context) {
+  const auto kernel =
+      make_infinite(choice.kernel, x1.size(1), context,
+                    choice.output == "ntk" ? KernelOutput::ntk : KernelOutput::nngp);
+  const Tensor into =
+      Tensor::empty({x1.size(0), x2.size(0)}, choice.kernel.element(), context.device);
+  const auto a = kernel->points(x1.to(context.device));
+  const auto b = choice.x2.empty() ? a : kernel->points(x2.to(context.device));
+  kernel->gram(*a, *b, into);
+  return into;
+}
+
+Tensor empirical(const Choice& choice, const Tensor& x1, const Tensor& x2, const Context& context) {
+  const Net net = make_net(choice.kernel, x1.size(1), context);
+  const auto at = [&](const Tensor& x) {
+    return Jacobian(net, x.to(choice.kernel.element()).to(context.device));
+  };
+  const OutputMode mode = choice.outputs == "trace"  ? OutputMode::trace
+                          : choice.outputs == "diag" ? OutputMode::diag
+                                                     : OutputMode::full;
+  const Jacobian a = at(x1);
+  return choice.x2.empty() ? a.gram(a, mode, true) : a.gram(at(x2), mode, true);
+}
+
+int run_ntk(const Choice& choice, Context& context) {
+  check_kernel(choice.kernel);
+  if (choice.kernel.infinite() && choice.outputs != "trace")
+    throw UsageError("usage",
+                     "--outputs is for --mode empirical: at infinite width the outputs of "
+                     "a net share one kernel and do not mix");
+  if (!choice.kernel.infinite() && choice.output != "ntk")
+    throw UsageError("usage", "--kernel nngp is for --mode infinite");
+  OutputFolder folder(context.options.out.empty() ? "out/ntk" : context.options.out);
+  const Tensor x1 = read_inputs(choice.x1);
+  const Tensor x2 = choice.x2.empty() ? x1 : read_inputs(choice.x2);
+  check<ShapeError>(x1.size(1) == x2.size(1), "ntk",
+                    "{} has {} features and {} has {}, wanted as many", choice.x1, x1.size(1),
+                    choice.x2, x2.size(1));
+  check_apart({choice.save, folder.path("summary.json").string()}, {choice.x1, choice.x2});
+  check_writable(choice.save);
+
+  const Tensor kernel = choice.kernel.infinite() ? infinite(choice, x1, x2, context)
+                                                 : empirical(choice, x1, x2, context);
+  const Tensor host = kernel.to(Device::cpu());
+  const std::vector<double> values = host.to_vector<double>();
+  const auto not_finite =
+      std::find_if_not(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+  check(not_finite == values.end(), "ntk",
+        "entry {} of the kernel (in row-major order, from 0) is {}: too large for {}; try "
+        "--dtype f64",
+        not_finite - values.begin(), not_finite == values.end() ? 0 : *not_finite,
+        choice.kernel.dtype);
+  write_npy(choice.save, host);
+
+  Json numbers = kernel_json(choice.kernel, context);
+  numbers["kernel"] = choice.output;
+  std::vector<std::int64_t> shape;
+  for (int i = 0; i < host.rank(); ++i) shape.push_back(host.size(i));
+  numbers["shape"] = shape;
+  numbers["x1"] = choice.x1;
+  if (!choice.x2.empty()) numbers["x2"] = choice.x2;
+  numbers["saved"] = choice.save;
+  std::vector<std::vector<std::string>> table = {{"kernel", host.shape().str()},
+                                                 {"saved", choice.save}};
+  if (!values.empty()) {
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    numbers["smallest"] = *least;
+    numbers["largest"] = *most;
+    table.push_back({"smallest entry", brief(*least, 6)});
+    table.push_back({"largest entry", brief(*most, 6)});
+  }
+  const Json summary = summarise(context, numbers);
+  folder.write("summary.json", json_text(summary));
+  if (context.options.json)
+    context.out << json_text(summary);
+  else if (!context.options.quiet)
+    context.out << text_table(table, 2);
+  return 0;
+}
+
+}  // namespace
+
+Run declare_ntk(CLI::App& app) {
+  const auto choice = std::make_shared<Choice>();
+  choice->kernel.dtype = "f64";
+  declare_kernel(app, choice->kernel);
+  app.add_option("--x1", choice->x1, "inputs [n, features], a .npy file")->required();
+  app.add_option("--x2", choice->x2, "inputs [m, features] (default: those of --x1)");
+  app.add_option("--outputs", choice->outputs,
+                 "empirical, nets of o outputs: trace (mean over outputs, [n, m]), diag [o, n, m] "
+                 "or full [n, m, o, o]")
+      ->check(CLI::IsMember({"trace", "diag", "full"}))
+      ->capture_default_str();
+  app.add_option("--kernel", choice->output,
+                 "infinite: ntk, or nngp, the covariance of outputs at initialisation")
+      ->check(CLI::IsMember({"ntk", "nngp"}))
+      ->capture_default_str();
+  app.add_option("--save", choice->save, "write the kernel here, as .npy")->required();
+  app.footer("Writes summary.json into --out (default out/ntk).");
+  return [choice](Context& context) { return run_ntk(*choice, context); };
+}
+
+}  // namespace keel

@@ -1,0 +1,246 @@
+// keel regress: kernel regression on any table of numbers.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <ostream>
+
+#include "../ntk/training_dynamics.h"
+#include "output.h"
+#include "regression_task.h"
+#include "statistics.h"
+#include "text_table.h"
+
+namespace keel {
+namespace {
+
+struct Choice {
+  RegressionChoice regression;
+  std::string test, save, std;
+  std::optional<double> time, lr;
+  std::optional<std::int64_t> epochs;
+
+  bool converged() const { return !time && !epochs; }
+
+  // gp where there is a posterior; before convergence the spread of an ensemble, where that is
+  // known.
+  std::string deviation() const {
+    if (!std.empty()) return std;
+    return converged() ? "gp" : regression.kernel.infinite() ? "ensemble" : "none";
+  }
+};
+
+void check_choice(const Choice& choice) {
+  const auto refuse = [](const char* what) { throw UsageError("usage", what); };
+  const RegressionChoice& regression = choice.regression;
+  if (choice.std == "ensemble" && !regression.kernel.infinite())
+    refuse("--std ensemble is for --mode infinite");
+  if (choice.epochs.has_value() != choice.lr.has_value())
+    refuse("--epochs and --lr need each other: they are those of full-batch gradient descent");
+  if (choice.time && choice.epochs) refuse("got --time and --epochs, wanted one of them");
+  if (choice.converged()) return;
+  if (regression.ridge > 0 || regression.ridge_relative > 0)
+    refuse("a ridge is for training to convergence: --time and --epochs stop early instead");
+  if (choice.std == "gp") refuse("--std gp is for training to convergence");
+}
+
+// Predictions, however they were come by.
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+  virtual Tensor mean(const Tensor& x) const = 0;
+  virtual Tensor variance(const Tensor& x, const Choice& choice, const Context& context) const = 0;
+  virtual Json numbers(const Choice& choice, const RegressionTask& task,
+                       const Context& context) const = 0;
+  virtual std::string line() const = 0;
+};
+
+std::shared_ptr<const InfiniteKernel> nngp_of(const Choice& choice, const Tensor& x,
+                                              const Context& context) {
+  return make_infinite(choice.regression.kernel, x.size(1), context, KernelOutput::nngp);
+}
+
+// [m, m] -> [m].
+Tensor diagonal_of(const Tensor& matrix) {
+  const std::int64_t m = matrix.size(0);
+  const std::vector<double> all = matrix.to_vector<double>();
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < m; ++i) values.push_back(all[static_cast<std::size_t>(i * m + i)]);
+  return Tensor::from(values, {m});
+}
+
+// Training to convergence: a solve.
+class Converged : public Predictor {
+ public:
+  explicit Converged(const RegressionTask& task) : regression_(task.solve()) {}
+  Tensor mean(const Tensor& x) const override { return regression_.predict(x); }
+  Tensor variance(const Tensor& x, const Choice& choice, const Context& context) const override {
+    if (choice.deviation() == "gp") return regression_.variance(x);
+    return diagonal_of(regression_.ensemble_covariance(*nngp_of(choice, x, context), x));
+  }
+  Json numbers(const Choice& choice, const RegressionTask& task,
+               const Context& context) const override {
+    return regression_json(choice.regression, task, regression_, context);
+  }
+  std::string line() const override { return solver_line(regression_); }
+
+ private:
+  Regression regression_;
+};
+
+// Training for a while: an eigendecomposition.
+class Stopped : public Predictor {
+ public:
+  Stopped(const Choice& choice, const RegressionTask& task)
+      : dynamics_(task.kernel(), task.inputs(task.training()), task.targets()),
+        rows_(static_cast<double>(task.training().rows)),
+        time_(choice.time ? TrainingTime::flow(*choice.time)
+                          : TrainingTime::descent(*choice.epochs, 2 * *choice.lr / rows_)) {
+    check(!choice.lr || *choice.lr <= largest_lr(), "regress",
+          "got --lr {}, with which gradient descent diverges: wanted at most {}",
+          choice.lr.value_or(0), brief(largest_lr(), 4));
+  }
+  Tensor mean(const Tensor& x) const override { return dynamics_.predict(x, time_); }
+  Tensor variance(const Tensor& x, const Choice& choice, const Context& context) const override {
+    return diagonal_of(dynamics_.ensemble_covariance(*nngp_of(choice, x, context), x, time_));
+  }
+  Json numbers(const Choice& choice, const RegressionTask& task,
+               const Context& context) const override {
+    Json json = data_json(choice.regression, task, context);
+    if (choice.time) {
+      json["time"] = *choice.time;
+    } else {
+      json["epochs"] = *choice.epochs;
+      json["lr"] = *choice.lr;
+      json["largest_stable_lr"] = largest_lr();
+    }
+    json["largest_eigenvalue"] = dynamics_.eigenvalues().back();
+    json["smallest_eigenvalue"] = dynamics_.eigenvalues().front();
+    return json;
+  }
+  std::string line() const override {
+    return fmt::format("eigenvalues from {} to {}: gradient descent is stable below --lr {}\n",
+                       brief(dynamics_.eigenvalues().front()),
+                       brief(dynamics_.eigenvalues().back()), brief(largest_lr(), 4));
+  }
+
+ private:
+  double largest_lr() const { return dynamics_.largest_stable_step() * rows_ / 2; }
+
+  TrainingDynamics dynamics_;
+  double rows_;
+  TrainingTime time_;
+};
+
+std::unique_ptr<Predictor> make_predictor(const Choice& choice, const RegressionTask& task) {
+  if (choice.converged()) return std::make_unique<Converged>(task);
+  return std::make_unique<Stopped>(choice, task);
+}
+
+std::vector<double> in_own_units(const Tensor& values, const Standardiser& units) {
+  std::vector<double> result = values.to_vector<double>();
+  for (double& value : result) value = units.y_in_own_units(value);
+  return result;
+}
+
+// Standard deviations in y's own units, one a row; empty for --std none.
+std::vector<double> deviations(const Choice& choice, const RegressionTask& task,
+                               const Predictor& predictor, const Examples& examples,
+                               const Context& context) {
+  if (choice.deviation() == "none") return {};
+  std::vector<double> result =
+      predictor.variance(task.inputs(examples), choice, context).to_vector<double>();
+  for (double& value : result)
+    value = std::sqrt(std::max(value, 0.0)) * task.standardiser().y_scale();
+  return result;
+}
+
+std::string predictions_csv(const std::vector<double>& mean, const std::vector<double>& std) {
+  std::vector<std::string> header = {"row", "prediction"};
+  if (!std.empty()) header.push_back("std");
+  Csv csv(header);
+  for (std::size_t row = 0; row < mean.size(); ++row) {
+    csv.add(static_cast<std::int64_t>(row)).add(mean[row]);
+    if (!std.empty()) csv.add(std[row]);
+    csv.end_row();
+  }
+  return csv.text();
+}
+
+void add_fit(Json& numbers, std::vector<std::vector<std::string>>& table, const std::string& name,
+             const std::vector<double>& predicted, const std::vector<double>& wanted) {
+  const double error = rmse(predicted, wanted), r2 = r_squared(predicted, wanted);
+  numbers[name + "_rmse"] = error;
+  numbers[name + "_r2"] = r2;
+  table.push_back({name, std::to_string(wanted.size()), brief(error, 4), brief(r2, 4)});
+}
+
+int run_regress(const Choice& choice, Context& context) {
+  check_choice(choice);
+  const OutputFolder folder(context.options.out.empty() ? "out/regress" : context.options.out);
+  const RegressionTask task(choice.regression, context);
+  Examples test;
+  if (!choice.test.empty())
+    test = test_examples(read_table(choice.test), task.table(), choice.regression.target);
+  check_apart({choice.save, folder.path("summary.json").string()},
+              {choice.regression.data, choice.test, choice.regression.kernel.weights});
+  if (!choice.save.empty()) check_writable(choice.save);
+
+  const std::unique_ptr<const Predictor> predictor = make_predictor(choice, task);
+  Json numbers = predictor->numbers(choice, task, context);
+  std::vector<std::vector<std::string>> table = {{"", "rows", "RMSE", "R^2"}};
+  const Examples* saved = &task.training();
+  std::vector<double> predicted =
+      in_own_units(predictor->mean(task.inputs(task.training())), task.standardiser());
+  add_fit(numbers, table, "train", predicted, task.training().y);
+  if (!choice.test.empty()) {
+    saved = &test;
+    predicted = in_own_units(predictor->mean(task.inputs(test)), task.standardiser());
+    numbers["test"] = choice.test;
+    numbers["test_rows"] = test.rows;
+    if (!test.y.empty()) add_fit(numbers, table, "test", predicted, test.y);
+  }
+  if (!choice.save.empty()) {
+    numbers["std"] = choice.deviation();
+    numbers["saved"] = choice.save;
+    write_file(choice.save,
+               predictions_csv(predicted, deviations(choice, task, *predictor, *saved, context)));
+  }
+  const Json summary = summarise(context, numbers);
+  folder.write("summary.json", json_text(summary));
+  if (context.options.json)
+    context.out << json_text(summary);
+  else if (!context.options.quiet)
+    context.out << text_table(table, 1) << predictor->line();
+  return 0;
+}
+
+}  // namespace
+
+Run declare_regress(CLI::App& app) {
+  const auto choice = std::make_shared<Choice>();
+  declare_regression(app, choice->regression);
+  app.add_option("--test", choice->test, "table to predict; with the target, to be judged by");
+  app.add_option("--save", choice->save,
+                 "write predictions of --test, or else of --data, as CSV (rows count from 0)");
+  app.add_option(
+         "--std", choice->std,
+         "the std column: gp, of a Gaussian process with the kernel as covariance (default); "
+         "ensemble, of wide nets trained from other seeds; none")
+      ->check(CLI::IsMember({"gp", "ensemble", "none"}));
+  app.add_option("--time", choice->time,
+                 "stop gradient flow on half the summed squared error at this time")
+      ->check(check_not_negative);
+  app.add_option("--epochs", choice->epochs,
+                 "stop full-batch gradient descent on the mean squared error after so many")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 53));
+  app.add_option("--lr", choice->lr, "its step size")->check(check_positive);
+  app.footer(
+      "The prediction is Theta(x, X) (Theta(X, X) + ridge I)^-1 y: the mean over initialisations "
+      "of "
+      "wide nets trained to convergence.\nWrites summary.json into --out (default out/regress).");
+  return [choice](Context& context) { return run_regress(*choice, context); };
+}
+
+}  // namespace keel

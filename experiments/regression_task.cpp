@@ -1,0 +1,126 @@
+#include "regression_task.h"
+
+#include <CLI/CLI.hpp>
+
+#include "progress_bar.h"
+#include "text_table.h"
+
+namespace keel {
+namespace {
+
+RegressionOptions options_of(const RegressionChoice& choice) {
+  RegressionOptions options;
+  options.ridge = {choice.ridge, choice.ridge_relative};
+  options.factor = choice.kernel.element();
+  return options;
+}
+
+std::string plan_line(const MemoryPlan& plan, std::int64_t rows) {
+  std::string line =
+      fmt::format("memory: {} for the factor of {} x {}", human_bytes(plan.matrix), rows, rows);
+  if (plan.kept > 0) line += fmt::format(", {} for the kernel in double", human_bytes(plan.kept));
+  return line + fmt::format(", {} in all", human_bytes(plan.total()));
+}
+
+}  // namespace
+
+void declare_regression(CLI::App& app, RegressionChoice& choice) {
+  choice.kernel.dtype = "f32";
+  declare_kernel(app, choice.kernel);
+  app.add_option("--data", choice.data, "CSV or whitespace table, with or without a header")
+      ->required();
+  app.add_option("--target", choice.target, "column to predict: its name, or its number from 0")
+      ->required();
+  app.add_option("--standardise", choice.standardise,
+                 "none, x or xy: by mean and population deviation of the training rows")
+      ->check(CLI::IsMember({"none", "x", "xy"}))
+      ->capture_default_str();
+  auto* ridge = app.add_option("--ridge", choice.ridge, "added to the kernel's diagonal")
+                    ->check(check_not_negative)
+                    ->capture_default_str();
+  app.add_option("--ridge-relative", choice.ridge_relative,
+                 "added to the diagonal after multiplying by the mean diagonal")
+      ->check(check_not_negative)
+      ->excludes(ridge);
+}
+
+RegressionTask::RegressionTask(const RegressionChoice& choice, const Context& context)
+    : choice_(choice),
+      context_(context),
+      table_(read_table(choice.data)),
+      training_(training_examples(table_, choice.target)),
+      standardiser_(parse_standardise(choice.standardise), training_) {
+  check_kernel(choice.kernel);
+  const Spec spec = parse_spec(choice.kernel.net);
+  check(spec.back().width == 1, "net", "got a net of {} outputs, wanted dense(1) at its end",
+        spec.back().width);
+  kernel_ = make_kernel(choice.kernel, training_.features, context);
+  for (std::int64_t feature : standardiser_.constant_features())
+    context.note(
+        fmt::format("note: feature {} never changes in {}", training_.names[feature], choice.data));
+}
+
+Tensor RegressionTask::inputs(const Examples& examples) const {
+  return Tensor::from(standardiser_.x(examples), {examples.rows, examples.features})
+      .to(context_.device);
+}
+
+Tensor RegressionTask::targets() const {
+  return Tensor::from(standardiser_.y(training_), {training_.rows, 1}).to(context_.device);
+}
+
+Regression RegressionTask::solve() const {
+  RegressionOptions options = options_of(choice_);
+  const std::int64_t rows = training_.rows;
+  StatusLine status(context_.shows_progress());
+  options.stage = [&](const char* stage) {
+    status.show(fmt::format("{} of {} rows ...", stage, rows));
+  };
+  context_.note(plan_line(Regression::plan(*kernel_, rows, 1, options), rows));
+  return Regression(kernel_, inputs(training_), targets(), options);
+}
+
+std::vector<double> RegressionTask::predict(const Regression& regression,
+                                            const Examples& examples) const {
+  std::vector<double> values = regression.predict(inputs(examples)).to_vector<double>();
+  for (double& value : values) value = standardiser_.y_in_own_units(value);
+  return values;
+}
+
+Json data_json(const RegressionChoice& choice, const RegressionTask& task, const Context& context) {
+  Json json = kernel_json(choice.kernel, context);
+  json.update({{"data", choice.data},
+               {"target", choice.target},
+               {"features", task.training().features},
+               {"train_rows", task.training().rows},
+               {"standardise", choice.standardise}});
+  return json;
+}
+
+Json regression_json(const RegressionChoice& choice, const RegressionTask& task,
+                     const Regression& regression, const Context& context) {
+  const SolveReport& report = regression.report();
+  Json json = data_json(choice, task, context);
+  json.update({{"ridge", report.ridge},
+               {"ridge_relative", choice.ridge_relative},
+               {"mean_diagonal", report.mean_diagonal},
+               {"sweeps", report.sweeps},
+               {"residual", report.residual},
+               {"preconditioner_shift", report.shift},
+               {"gram_seconds", report.gram_seconds},
+               {"factor_seconds", report.factor_seconds},
+               {"solve_seconds", report.solve_seconds}});
+  return json;
+}
+
+std::string solver_line(const Regression& regression) {
+  const SolveReport& report = regression.report();
+  return fmt::format(
+      "ridge {} (mean diagonal {}); kernel {:.2f} s, factor {:.2f} s, solve {:.2f} s: residual "
+      "{:.1e} after {} {}\n",
+      brief(report.ridge, 4), brief(report.mean_diagonal, 4), report.gram_seconds,
+      report.factor_seconds, report.solve_seconds, report.residual, report.sweeps,
+      report.sweeps == 1 ? "sweep" : "sweeps");
+}
+
+}  // namespace keel

@@ -1,0 +1,64 @@
+// A kernel regression on a table: what `keel regress` and `keel certify` share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../ntk/regression.h"
+#include "examples.h"
+#include "kernel_choice.h"
+
+namespace keel {
+
+struct RegressionChoice {
+  KernelChoice kernel;
+  std::string data, target, standardise = "x";
+  double ridge = 0, ridge_relative = 0;
+};
+
+/// --data, --target, --standardise, --ridge, --ridge-relative and the kernel's options.
+void declare_regression(CLI::App& app, RegressionChoice& choice);
+
+/// The training rows, read, checked and standardised, and the kernel; nothing is solved yet.
+class RegressionTask {
+ public:
+  RegressionTask(const RegressionChoice& choice, const Context& context);
+
+  const Table& table() const { return table_; }
+  const Examples& training() const { return training_; }
+  const Standardiser& standardiser() const { return standardiser_; }
+  const std::shared_ptr<const Kernel>& kernel() const { return kernel_; }
+
+  /// Features, standardised, [rows, d] float64 on the device.
+  Tensor inputs(const Examples& examples) const;
+
+  /// The standardised target, [rows, 1] float64 on the device.
+  Tensor targets() const;
+
+  /// Says what memory it will take, then solves. Throws what Regression throws.
+  Regression solve() const;
+
+  /// Mean predictions in y's own units.
+  std::vector<double> predict(const Regression& regression, const Examples& examples) const;
+
+ private:
+  const RegressionChoice& choice_;
+  const Context& context_;
+  Table table_;
+  Examples training_;
+  Standardiser standardiser_;
+  std::shared_ptr<const Kernel> kernel_;
+};
+
+/// For summary.json: the kernel and the data.
+Json data_json(const RegressionChoice& choice, const RegressionTask& task, const Context& context);
+
+/// And the ridge as given and as used, and what the solver did.
+Json regression_json(const RegressionChoice& choice, const RegressionTask& task,
+                     const Regression& regression, const Context& context);
+
+/// A line for people: ridge, sweeps, residual, seconds.
+std::string solver_line(const Regression& regression);
+
+}  // namespace keel

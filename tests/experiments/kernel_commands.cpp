@@ -1,0 +1,290 @@
+// keel ntk, regress and certify, as typed.
+#include <algorithm>
+#include <cmath>
+
+#include "../../core/random.h"
+#include "../../experiments/npy.h"
+#include "../../experiments/table.h"
+#include "../../nn/weights.h"
+#include "../../ntk/infinite_kernel.h"
+#include "helpers.h"
+
+namespace keel {
+namespace {
+
+constexpr const char* kNet = "dense(16) layernorm relu dense(16) relu dense(1)";
+constexpr const char* kNoNorm = "dense(16) relu dense(16) relu dense(1)";
+
+// y = sin(a) + b / 2 with a third feature that says nothing; 40 rows.
+std::string table_text(std::uint64_t seed, const char* header) {
+  const auto draws = normal({40, 3}, {seed, 0}, 1, DType::f64).to_vector<double>();
+  std::string text = header;
+  for (std::size_t row = 0; row < 40; ++row) {
+    const double a = draws[3 * row], b = draws[3 * row + 1], c = draws[3 * row + 2];
+    text += fmt::format("{},{},{},{}\n", a, b, 50 + 10 * (std::sin(a) + b / 2), c);
+  }
+  return text;
+}
+
+struct Data {
+  TemporaryFolder folder;
+  std::string train = folder.file("train.csv", table_text(1, "a,b,y,c\n"));
+  std::string test = folder.file("test.csv", table_text(2, ""));
+
+  Ran run(const std::string& command, std::vector<std::string> more, const char* net = kNet) const {
+    std::vector<std::string> arguments = {command, "--net",    net,           "--data",
+                                          train,   "--target", "y",           "--device",
+                                          "cpu",   "--out",    folder / "out"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  }
+  nlohmann::json summary() const { return json_of(folder / "out/summary.json"); }
+};
+
+TEST_CASE("ntk: infinite and empirical, written as .npy") {
+  const TemporaryFolder folder;
+  const Tensor a = normal({4, 3}, {1, 0}, 1, DType::f64), b = normal({2, 3}, {2, 0}, 1, DType::f64);
+  write_npy(folder / "a.npy", a);
+  write_npy(folder / "b.npy", b);
+  const auto ntk = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"ntk",          "--x1",           folder / "a.npy",
+                                          "--save",       folder / "k.npy", "--out",
+                                          folder / "out", "--device",       "cpu"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  };
+  Ran ran =
+      ntk({"--net", kNet, "--x2", folder / "b.npy", "--sigma-b2", "0.1", "--first-sigma-w2", "1"});
+  REQUIRE(ran.err == "");
+  CHECK(ran.out.find("[4, 2]") != std::string::npos);
+  const Tensor infinite = read_npy(folder / "k.npy");
+  CHECK(infinite.shape() == Shape{4, 2});
+  CHECK(infinite.dtype() == DType::f64);
+  InfiniteKernelOptions options;
+  options.first_sigma_w2 = 1;
+  options.sigma_b2 = 0.1;
+  const InfiniteKernel kernel(kNet, 3, options);
+  const auto x = a.to_vector<double>(), z = b.to_vector<double>();
+  double rr = 0, qq = 0, c = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    rr += x[3 + i] * x[3 + i] / 3;
+    qq += z[3 + i] * z[3 + i] / 3;
+    c += x[3 + i] * z[3 + i] / 3;
+  }
+  CHECK(infinite.to_vector<double>()[3] == doctest::Approx(kernel.entry(rr, qq, c)).epsilon(1e-12));
+  const auto summary = json_of(folder / "out/summary.json");
+  CHECK(summary["mode"] == "infinite");
+  CHECK(summary["sigma_b2"] == 0.1);
+  CHECK(summary["first_sigma_w2"] == 1);
+  CHECK(summary["shape"] == std::vector<int>{4, 2});
+
+  ran = ntk({"--net", "dense(8) relu dense(2)", "--mode", "empirical", "--seeds", "3", "--dtype",
+             "f32", "--outputs", "full"});
+  REQUIRE(ran.err == "");
+  CHECK(read_npy(folder / "k.npy").shape() == Shape{4, 4, 2, 2});
+  CHECK(read_npy(folder / "k.npy").dtype() == DType::f32);
+
+  // The mean over many nets is near the limit; the same net by seed or by its weights file.
+  ran = ntk({"--net", "dense(256) relu dense(1)", "--mode", "empirical", "--seeds", "40"});
+  REQUIRE(ran.err == "");
+  const auto mean = read_npy(folder / "k.npy").to_vector<double>();
+  REQUIRE(ntk({"--net", "dense(256) relu dense(1)"}).err == "");
+  const auto limit = read_npy(folder / "k.npy").to_vector<double>();
+  for (std::size_t i = 0; i < limit.size(); ++i)
+    CHECK(std::abs(mean[i] - limit[i]) < 0.1 * limit[0]);
+  save_weights(Net(kNet, 3, {.seed = 7, .dtype = DType::f64}), folder / "w.safetensors");
+  REQUIRE(ntk({"--net", kNet, "--mode", "empirical", "--weights", folder / "w.safetensors"}).err ==
+          "");
+  const auto loaded = read_npy(folder / "k.npy").to_vector<double>();
+  REQUIRE(ntk({"--net", kNet, "--mode", "empirical", "--seed", "7"}).err == "");
+  const auto seeded = read_npy(folder / "k.npy").to_vector<double>();
+  for (std::size_t i = 0; i < seeded.size(); ++i)
+    CHECK(loaded[i] == doctest::Approx(seeded[i]).epsilon(1e-12));
+}
+
+TEST_CASE("ntk: a vector is inputs of one feature, and bad input is refused in one line") {
+  const TemporaryFolder folder;
+  write_npy(folder / "v.npy", Tensor::from(std::vector<double>{-1, 0, 2}, {3}));
+  write_npy(folder / "m.npy", Tensor::zeros({2, 2}, DType::f64));
+  const auto ntk = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"ntk",          "--net",          kNet,
+                                          "--save",       folder / "k.npy", "--out",
+                                          folder / "out", "--device",       "cpu"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  };
+  CHECK(ntk({"--x1", folder / "v.npy"}).code == 0);
+  CHECK(read_npy(folder / "k.npy").shape() == Shape{3, 3});
+  Ran ran = ntk({"--x1", folder / "v.npy", "--x2", folder / "m.npy"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err == fmt::format("keel: ntk: {} has 1 features and {} has 2, wanted as many\n",
+                               folder / "v.npy", folder / "m.npy"));
+  CHECK(ntk({"--x1", folder / "none.npy"}).code == 1);
+  ran = ntk({"--x1", folder / "v.npy", "--seeds", "2"});
+  CHECK(ran.code == 2);
+  CHECK(ran.err.find("--mode empirical") != std::string::npos);
+  CHECK(ntk({"--x1", folder / "v.npy", "--outputs", "full"}).code == 2);
+  CHECK(ntk({"--x1", folder / "v.npy", "--mode", "empirical", "--kernel", "nngp"}).code == 2);
+  CHECK(ntk({"--x1", folder / "v.npy", "--sigma-w2", "0"}).code == 2);
+  ran = run_keel({"ntk", "--net", kNet, "--x1", folder / "v.npy", "--save", folder / "v.npy",
+                  "--out", folder / "out", "--device", "cpu"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.starts_with("keel: output: got '"));
+  CHECK(read_npy(folder / "v.npy").shape() == Shape{3});
+  // 1e200 squared is no float64
+  write_npy(folder / "huge.npy", Tensor::full({1, 1}, 1e200, DType::f64));
+  std::vector<std::string> unbounded = {
+      "ntk",   "--net",        kNoNorm,    "--x1", folder / "huge.npy", "--save", folder / "k.npy",
+      "--out", folder / "out", "--device", "cpu"};
+  CHECK(run_keel(unbounded).code == 1);
+}
+
+TEST_CASE("regress: fits, predicts in y's own units, and echoes the ridge") {
+  const Data data;
+  for (const char* standardise : {"x", "xy"}) {
+    CAPTURE(standardise);
+    const Ran ran =
+        data.run("regress", {"--test", data.test, "--standardise", standardise, "--ridge-relative",
+                             "1e-3", "--save", data.folder / "p.csv"});
+    CHECK(ran.code == 0);
+    CHECK(ran.err.starts_with("memory: "));
+    CHECK(ran.out.find("RMSE") != std::string::npos);
+    const auto summary = data.summary();
+    CHECK(summary["ridge"].get<double>() ==
+          doctest::Approx(1e-3 * summary["mean_diagonal"].get<double>()));
+    CHECK(summary["residual"].get<double>() <= 1e-10);
+    CHECK(summary["train_r2"].get<double>() > 0.95);
+    CHECK(summary["test_r2"].get<double>() > 0.3);
+    const Table predictions = read_table(data.folder / "p.csv"), test = read_table(data.test);
+    CHECK(predictions.names == std::vector<std::string>{"row", "prediction", "std"});
+    double squares = 0;
+    for (std::int64_t row = 0; row < 40; ++row) {
+      CHECK(predictions.at(row, 0) == row);
+      CHECK(predictions.at(row, 2) > 0);
+      squares += std::pow(predictions.at(row, 1) - test.at(row, 2), 2);
+    }
+    CHECK(summary["test_rmse"].get<double>() == doctest::Approx(std::sqrt(squares / 40)));
+  }
+}
+
+TEST_CASE(
+    "regress: float32 and float64 factors, infinite and empirical kernels agree with themselves") {
+  const Data data;
+  for (const char* mode : {"infinite", "empirical"}) {
+    CAPTURE(mode);
+    std::vector<double> rmse;
+    for (const char* dtype : {"f32", "f64"}) {
+      const Ran ran = data.run("regress", {"--test", data.test, "--mode", mode, "--ridge", "0.1",
+                                           "--dtype", dtype, "--quiet", "--std", "none"});
+      REQUIRE(ran.err == "");
+      CHECK(ran.out == "");
+      rmse.push_back(data.summary()["test_rmse"]);
+    }
+    CHECK(rmse[0] ==
+          doctest::Approx(rmse[1]).epsilon(std::string(mode) == "infinite" ? 1e-8 : 1e-4));
+  }
+  const Ran ran = data.run("regress", {"--ridge", "0.1", "--std", "ensemble", "--save",
+                                       data.folder / "p.csv", "--json"});
+  CHECK(nlohmann::json::parse(ran.out)["train_rows"] == 40);
+  CHECK(read_table(data.folder / "p.csv").rows == 40);
+}
+
+TEST_CASE("regress: repeated rows without a ridge are named; bad usage leaves nothing") {
+  const TemporaryFolder folder;
+  const std::string table = folder.file("t.csv", "a,y\n1,2\n3,1\n1,4\n2,2\n");
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"regress",      "--net",    kNet,  "--data",
+                                          table,          "--target", "y",   "--out",
+                                          folder / "out", "--device", "cpu", "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  };
+  Ran ran = run({"--save", folder / "p.csv"});
+  CHECK(ran.code == 1);
+  CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 1);
+  CHECK(ran.err.find("2 = 0") != std::string::npos);
+  CHECK(ran.err.find("ridge") != std::string::npos);
+  CHECK(!std::filesystem::exists(folder / "p.csv"));
+  CHECK(run({"--ridge", "0.01"}).code == 0);
+  CHECK(run({"--ridge", "0.01", "--ridge-relative", "0.1"}).code == 2);
+  CHECK(run({"--ridge", "-1"}).code == 2);
+  CHECK(run({"--ridge", "0.1", "--std", "ensemble", "--mode", "empirical"}).code == 2);
+  ran = run_keel({"regress", "--net", "dense(4) relu dense(2)", "--data", table, "--target", "y",
+                  "--out", folder / "out", "--device", "cpu"});
+  CHECK(ran.err == "keel: net: got a net of 2 outputs, wanted dense(1) at its end\n");
+}
+
+TEST_CASE("regress: training that stops early tends to the solve") {
+  const Data data;
+  const auto r2_of = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--quiet", "--save", data.folder / "p.csv"});
+    const Ran ran = data.run("regress", more);
+    REQUIRE(ran.err == "");
+    return data.summary()["train_r2"].get<double>();
+  };
+  CHECK(r2_of({"--standardise", "xy", "--time", "0"}) == doctest::Approx(0));
+  CHECK(read_table(data.folder / "p.csv").names.back() == "std");
+  const double early = r2_of({"--standardise", "xy", "--time", "1"});
+  const double late = r2_of({"--standardise", "xy", "--time", "100"});
+  CHECK(early > 0.1);
+  CHECK(late > early);
+  CHECK(r2_of({"--time", "1e9"}) > 0.999999);
+  // Gradient descent with small steps is nearly the flow: 1000 epochs of 2 lr / 40 a step.
+  const double descent = r2_of({"--standardise", "xy", "--epochs", "1000", "--lr", "0.02"});
+  CHECK(descent == doctest::Approx(early).epsilon(0.01));
+  const Ran ran = data.run("regress", {"--epochs", "10", "--lr", "1e6"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.starts_with(
+      "keel: regress: got --lr 1000000, with which gradient descent diverges: "));
+  CHECK(data.run("regress", {"--epochs", "10"}).code == 2);
+  CHECK(data.run("regress", {"--time", "1", "--ridge", "0.1"}).code == 2);
+  CHECK(data.run("regress", {"--time", "1", "--std", "gp"}).code == 2);
+}
+
+TEST_CASE("certify: a bound that holds with LN, and a way past any number without") {
+  const Data data;
+  for (const char* standardise : {"x", "xy"}) {
+    CAPTURE(standardise);
+    Ran ran = data.run("certify", {"--ridge", "0.01", "--standardise", standardise, "--quiet"});
+    REQUIRE(ran.err == "");
+    auto summary = data.summary();
+    CHECK(summary["bounded"] == true);
+    const double bound = summary["bound"], found = summary["largest_found"];
+    CHECK(found > 0);
+    CHECK(found <= bound);
+    CHECK(summary["bound_tight"].get<double>() <= bound);
+    CHECK(bound <= summary["bound_loose"].get<double>());
+    CHECK(summary["data_fit_r2"].get<double>() > 0.9);
+    CHECK(summary["largest_found_at"]["x"].size() == 3);
+    CHECK(!summary.contains("exceeded_at"));
+
+    ran = data.run("certify",
+                   {"--ridge", "0.01", "--standardise", standardise, "--quiet", "--exceed", "1e12"},
+                   kNoNorm);
+    REQUIRE(ran.err == "");
+    summary = data.summary();
+    CHECK(summary["bounded"] == false);
+    CHECK(summary["bound"].is_null());
+    CHECK(summary["growth_exponent"].get<double>() == doctest::Approx(2));
+    CHECK(summary["exceed"].get<double>() == doctest::Approx(1e12));
+    CHECK(summary["exceeded_by"].get<double>() > 1e12);
+  }
+  const Ran ran = data.run("certify", {"--ridge", "0.01"});
+  CHECK(ran.out.find("certificate: |f(x)| is at most") != std::string::npos);
+}
+
+TEST_CASE("certify: a net of finite width says that its supremum was searched for") {
+  const Data data;
+  const Ran ran = data.run("certify", {"--mode", "empirical", "--ridge", "0.1", "--farthest", "100",
+                                       "--directions", "16", "--steps", "5"});
+  CHECK(ran.code == 0);
+  CHECK(ran.out.find("finite width") != std::string::npos);
+  const auto summary = data.summary();
+  CHECK(summary["supremum_kind"] == "largest found in the region");
+  CHECK(summary["region"] == 100);
+  CHECK(summary["largest_found"].get<double>() <= summary["bound"].get<double>());
+  CHECK(summary["largest_found_at"]["distance"].get<double>() <= 100 * (1 + 1e-12));
+}
+
+}  // namespace
+}  // namespace keel
