@@ -2,6 +2,9 @@
 #pragma once
 
 #include <fmt/format.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -14,27 +17,47 @@
 
 namespace keel::bench {
 
+/// CPU threads that ops of this thread use.
+inline int threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
 struct Timing {
   double median = 0, fastest = 0, slowest = 0;  // seconds
 };
 
-/// Repeats f for at least `seconds` and 7 times; waits for the device before reading the clock.
-inline Timing measure(Device device, const std::function<void()>& f, double seconds = 0.5) {
+inline Timing summary(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return {times[times.size() / 2], times.front(), times.back()};
+}
+
+/// Repeats f for at least `seconds` and `repeats` times, after up to three times unmeasured; waits
+/// for the device before reading the clock. `prepare` runs before each, unmeasured too.
+inline Timing measure(
+    Device device, const std::function<void()>& f, double seconds = 0.5, std::size_t repeats = 7,
+    const std::function<void()>& prepare = [] {}) {
   using Clock = std::chrono::steady_clock;
   const auto elapsed = [](Clock::time_point since) {
     return std::chrono::duration<double>(Clock::now() - since).count();
   };
-  for (int warm_up = 0; warm_up < 3; ++warm_up) f();
-  synchronize(device);
+  for (std::size_t warm_up = 0; warm_up < std::min<std::size_t>(3, repeats / 2); ++warm_up) {
+    prepare();
+    f();
+  }
   std::vector<double> times;
-  for (const auto start = Clock::now(); elapsed(start) < seconds || times.size() < 7;) {
+  for (const auto start = Clock::now(); elapsed(start) < seconds || times.size() < repeats;) {
+    prepare();
+    synchronize(device);
     const auto begin = Clock::now();
     f();
     synchronize(device);
     times.push_back(elapsed(begin));
   }
-  std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times.front(), times.back()};
+  return summary(times);
 }
 
 /// A row of the report. `bytes` and `flop` say what one repetition moves and computes, at least.
@@ -98,10 +121,19 @@ class Report {
   nlohmann::json rows_ = nlohmann::json::array();
 };
 
+struct Options {
+  bool quick = false;  ///< smaller inputs: does it all run?
+  bool large = false;  ///< what needs more than 6.5 GB as well
+};
+
 /// Sections, one per file. Each verifies what it is about to time and throws where that fails.
 void bench_layer_norm(Report& report, Device device);
 void bench_training_step(Report& report, Device device);
 void bench_figure1(Report& report, Device device);
+void bench_protein(Report& report, Device device);
+void bench_gram(Report& report, Device device, const Options& options);
+void bench_infinite_kernel(Report& report, Device device, const Options& options);
+void bench_solve(Report& report, Device device, const Options& options);
 Roofline measure_roofline(Device device);
 
 }  // namespace keel::bench

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Times one full-batch training epoch of dense(9->128) LayerNorm ReLU dense(128->128) LayerNorm ReLU dense(128->1) on 40,132 rows in eager PyTorch on the CPU."""
+
+import argparse
+import statistics
+import time
+
+import torch
+
+import common
+import torch_net
+
+ROWS, FEATURES = 40132, 9
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--epochs", type=int, default=15, help="timed one by one")
+    parser.add_argument("--adam", choices=["fused", "default"], default="fused")
+    arguments = parser.parse_args()
+
+    torch.set_num_threads(arguments.threads)
+    torch.set_flush_denormal(True)
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(arguments.rows, FEATURES, generator=generator)
+    y = torch.sin(x[:, :1]) + 0.5 * x[:, 1:2]
+    layers = []
+    for fan_in in (FEATURES, common.WIDTH):
+        layers += [torch.nn.Linear(fan_in, common.WIDTH), torch.nn.LayerNorm(common.WIDTH), torch.nn.ReLU()]
+    net = torch.nn.Sequential(*layers, torch.nn.Linear(common.WIDTH, 1))
+    for layer in net[::3]:
+        torch.nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
+        torch.nn.init.normal_(layer.bias, std=common.BIAS_STD, generator=generator)
+    optimizer = torch_net.adam(net, fused=arguments.adam == "fused")
+
+    def seconds_of_epoch():
+        start = time.perf_counter()
+        torch_net.train(net, optimizer, x, y, 1)
+        return time.perf_counter() - start
+
+    for _ in range(3):
+        seconds_of_epoch()
+    timings = [seconds_of_epoch() for _ in range(arguments.epochs)]
+    common.print_result({
+        "peer": "torch eager",
+        "versions": torch_net.versions(),
+        "threads": arguments.threads,
+        "rows": arguments.rows,
+        "adam": arguments.adam,
+        "seconds": statistics.median(timings),
+        "fastest": min(timings),
+        "slowest": max(timings),
+    })
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Times torch.linalg.cholesky and torch.cholesky_solve in float32, for the NTK of a wide ReLU net with a ridge of a thousandth of its
+mean diagonal. Making the matrix is not timed."""
+
+import ntk_common
+
+FEATURES = 9
+
+
+def kernel(x):
+    """Infinite-width NTK of dense relu dense, sigma_w2 = 2, sigma_b2 = 0.01, in double."""
+    import torch
+
+    k = 2 * (x @ x.T) / FEATURES + 0.01
+    diagonal = k.diagonal()
+    size = torch.sqrt(torch.outer(diagonal, diagonal))
+    angle = torch.acos((k / size).clamp(-1, 1))
+    step = (torch.pi - angle) / torch.pi
+    return 2 * k * step + size * torch.sin(angle) / torch.pi + 0.01
+
+
+def main():
+    parser = ntk_common.arguments(__doc__, n=8192)
+    options = parser.parse_args()
+    ntk_common.limit_threads(options.threads)
+    import torch
+
+    torch.set_num_threads(options.threads)
+    x = torch.from_numpy(ntk_common.inputs(options.n, FEATURES)).double()
+    matrix = kernel(x)
+    matrix.diagonal().add_(1e-3 * matrix.diagonal().mean())
+    matrix = matrix.float()
+    y = torch.sin(x[:, :1]).float()
+
+    factor_times = ntk_common.timed(lambda: torch.linalg.cholesky(matrix), options.repeats)
+    factor = torch.linalg.cholesky(matrix)
+    solve_times = ntk_common.timed(lambda: torch.cholesky_solve(y, factor), options.repeats)
+    residual = y - matrix @ torch.cholesky_solve(y, factor)
+    ntk_common.common.print_result({
+        "peer": "torch.linalg.cholesky, torch.cholesky_solve",
+        "what": f"{options.n} x {options.n} float32, one right-hand side",
+        "versions": {"torch": torch.__version__},
+        "n": options.n,
+        "threads": options.threads,
+        "seconds": factor_times["seconds"] + solve_times["seconds"],
+        "factor": factor_times,
+        "solve": solve_times,
+        "residual": float(residual.norm() / y.norm()),
+    })
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+// One full-batch epoch of the protein experiment: 40,132 rows of 9 features, LN every, 2 x 128; in
+// blocks of rows that stay in cache, op by op over all rows, and in PyTorch.
+#include <cmath>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "../core/random.h"
+#include "../keel.h"
+#include "bench.h"
+#include "peer.h"
+
+namespace keel::bench {
+namespace {
+
+constexpr std::int64_t kRows = 40132, kFeatures = 9, kWidth = 128;
+constexpr const char* kSpec = "dense(128) layernorm relu dense(128) layernorm relu dense(1)";
+
+// sin x0 + x1 / 2, as bench/peers/protein_epoch.py has it.
+Tensor targets(const Tensor& x) {
+  const std::vector<float> values = x.to_vector<float>();
+  std::vector<float> y;
+  for (std::int64_t i = 0; i < kRows; ++i)
+    y.push_back(std::sin(values[i * kFeatures]) + values[i * kFeatures + 1] / 2);
+  return Tensor::from(y, {kRows, 1});
+}
+
+// The gradient of the mean squared error, each op over all rows.
+void differentiate(const Net& net, const Tensor& x, const Tensor& y, const Tensor& gradients) {
+  Tape tape;
+  GradientSink sink;
+  const std::vector<Var> leaves = net.leaves(tape);
+  for (std::size_t p = 0; p < leaves.size(); ++p)
+    sink.bind(leaves[p], net.layout().view(gradients, p));
+  tape.backward(mse(net.forward(x, leaves), y), sink);
+}
+
+// How far b is from a, by their largest elements.
+double difference(const Tensor& a, const Tensor& b) {
+  const std::vector<double> u = a.to_vector<double>(), v = b.to_vector<double>();
+  double largest = 0, apart = 0;
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    largest = std::max(largest, std::abs(u[i]));
+    apart = std::max(apart, std::abs(u[i] - v[i]));
+  }
+  return apart / largest;
+}
+
+}  // namespace
+
+void bench_protein(Report& report, Device device) {
+  const Tensor host = normal({kRows, kFeatures}, {1, 0});
+  const Tensor x = host.to(device), y = targets(host).to(device);
+  Net net(kSpec, kFeatures, {.device = device});
+  const double flop = 2.0 * kRows * 3 * (kFeatures * kWidth + kWidth * kWidth + kWidth) -
+                      2.0 * kRows * kFeatures * kWidth;  // no d_x of the first layer
+#ifdef _OPENMP
+  const int threads = omp_get_max_threads();
+#else
+  const int threads = 1;
+#endif
+  if (device.is_cpu()) {
+    const Tensor whole = Tensor::zeros(net.flat().shape()), blocks = whole.clone();
+    differentiate(net, x, y, whole);
+    BlockedGradient(net, blocks).run(x, y);
+    const double apart = difference(whole, blocks);
+    check(apart < 1e-4, "bench", "gradients in blocks differ by {}, wanted less than 1e-4", apart);
+    AdamState state(net.flat());
+    const Timing timing = measure(device, [&] {
+      differentiate(net, x, y, whole);
+      adam(net.flat(), whole, state);
+    });
+    report.add({"protein epoch, LN every, op by op", timing, 0, flop});
+  }
+  Net trained(kSpec, kFeatures, {.device = device});
+  TrainStep step(trained, x, y, {}, Tensor::zeros({1 << 16, 1}, DType::f64, device));
+  step.start_epoch(0);
+  const Timing timing = measure(device, [&] { step.run(kRows); });
+  const std::string note = device.is_cpu()
+                               ? beside_peer("PyTorch", timing.median, "protein_epoch.py",
+                                             fmt::format("--threads {}", threads))
+                               : "";
+  report.add({"protein epoch, LN every, as trained", timing, 0, flop, note});
+}
+
+}  // namespace keel::bench
