@@ -5,11 +5,12 @@ KEEL = build/keel
 SOURCES = $(shell find core kernels nn ntk experiments tests bench keel.h -name '.?*' -prune -o \
             \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print 2>/dev/null)
 
-.PHONY: help setup build test figures bench format format-check asan tsan clean
+.PHONY: help setup build test figures table1 bench format format-check asan tsan clean
 
 help:
 	@echo "make test          set up, build, run every test"
 	@echo "make figures       set up, build, reproduce the figures into figures/"
+	@echo "make table1 DATA=PATH  set up, build, the protein experiment into table1/ (an hour; goes on where it was)"
 	@echo "make setup         install what is missing (Debian, Ubuntu)"
 	@echo "make build         the command at build/keel"
 	@echo "make bench         verify, then time: build/keel_bench"
@@ -33,6 +34,13 @@ figures:
 	@cmake/setup.sh --plot
 	@$(MAKE) --no-print-directory build PRESET=default
 	$(KEEL) reproduce figures --out figures
+
+# The protein data of the UCI archive (DOI 10.24432/C5QW3H): make table1 DATA=folder-of-CASP.csv
+table1:
+	@[ -n "$(DATA)" ] || { echo "make table1 DATA=PATH: CASP.csv, or the folder that holds it" >&2; exit 2; }
+	@cmake/setup.sh --plot --table1
+	@$(MAKE) --no-print-directory build PRESET=default
+	$(KEEL) reproduce table1 --data "$(DATA)" --out table1 --resume
 
 bench: PRESET = default
 bench: build
