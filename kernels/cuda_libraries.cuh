@@ -35,8 +35,8 @@ inline cublasHandle_t cublas_handle(Device device) {
   thread_local std::map<int, Handle> handles;
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
   Handle& entry = handles[device.index()];
-  if (!entry.handle) {
-    cublas_check(cublasCreate(&entry.handle), "cublasCreate");
+  if (!entry.workspace) {
+    if (!entry.handle) cublas_check(cublasCreate(&entry.handle), "cublasCreate");
     cublas_check(cublasSetMathMode(entry.handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
     entry.workspace = Storage(device, kWorkspace);
   }

@@ -107,6 +107,8 @@ Tensor scale_rows(const Tensor& x, const Tensor& u, std::int64_t column) {
 void add_gram_diagonal(const Tensor& u, const Tensor& u2, const Tensor& v, const Tensor& v2,
                        double scale, double offset, const Tensor& into) {
   check_same_kind("add_gram_diagonal", "u", u, "into", into);
+  for (const Tensor* factor : {&u2, &v, &v2})
+    if (factor->defined()) check_same_kind("add_gram_diagonal", "a factor", *factor, "into", into);
   const int64_t rows = u.shape().rows();
   check<ShapeError>(u2.shape() == u.shape() && into.elements() == rows &&
                         v.defined() == v2.defined() && (!v.defined() || v2.shape() == v.shape()) &&

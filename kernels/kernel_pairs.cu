@@ -199,20 +199,33 @@ void kernel_pairs(const KernelMaps& maps, const KernelTile& tile, const Tensor& 
                         into_col >= 0 && into_col + cols <= into.size(1),
                     "kernel_pairs", "got into {}, wanted room for {} x {} at ({}, {})",
                     into.shape(), rows, cols, into_row, into_col);
-  check<DeviceError>(into.device() == maps.device(), "kernel_pairs", "got into on {}, maps on {}",
-                     into.device(), maps.device());
+  for (const Tensor* tensor : {&tile.table_a, &tile.table_b, &tile.inner, &into})
+    check<DeviceError>(tensor->device() == maps.device(), "kernel_pairs",
+                       "got tables, inner or into on {}, maps on {}", tensor->device(),
+                       maps.device());
   const bool on_cpu = maps.device().is_cpu();
   check<ShapeError>(!on_cpu || tile.work.elements() >= 4 * rows * cols, "kernel_pairs",
                     "got no work space for {} x {} pairs", rows, cols);
   dispatch(into.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_pairs(maps.device(), rows, cols,
-                 Pairs<T>{maps.data(), maps.steps(), tile.table_a.data<double>(),
-                          tile.table_b.data<double>(), tile.table_a.size(1), tile.table_b.size(1),
-                          tile.row, tile.col, cols, tile.inner.data<double>(),
-                          on_cpu ? tile.work.data<double>() : nullptr, rows * cols, tile.rounding,
-                          tile.lower, tile.theta,
-                          into.data<T>() + into_row * into.size(1) + into_col, into.size(1)});
+    const Pairs<T> pairs{maps.data(),
+                         maps.steps(),
+                         tile.table_a.data<double>(),
+                         tile.table_b.data<double>(),
+                         tile.table_a.size(1),
+                         tile.table_b.size(1),
+                         tile.row,
+                         tile.col,
+                         cols,
+                         tile.inner.data<double>(),
+                         on_cpu ? tile.work.data<double>() : nullptr,
+                         rows * cols,
+                         tile.rounding,
+                         tile.lower,
+                         tile.theta,
+                         into.data<T>() + into_row * into.size(1) + into_col,
+                         into.size(1)};
+    launch_pairs(maps.device(), rows, cols, pairs);
   });
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "../core/cuda.cuh"
 #include "../core/device.h"
@@ -52,6 +53,15 @@ void run_tiles(const Program& program, Group group, const Tiling& tiling, int64_
   for (int64_t tile = begin; tile < end; ++tile) run_tile(program, group, tiling, tile);
 }
 
+// Elements of a row that the GPU's group for this width holds; a streaming group holds any number.
+template <class Scalar>
+constexpr int64_t held_elements(int64_t width) {
+  constexpr int64_t kMost = 512 * (sizeof(Scalar) == 4 ? 8 : 4);
+  if (width <= 128) return 128;
+  if (width <= 1024) return 1024;
+  return width <= kMost ? kMost : std::numeric_limits<int64_t>::max();
+}
+
 // Below this many elements a launch stays on one thread: waking the others costs more. It does not
 // even enter a parallel region, which allocates for a team of one.
 inline constexpr int64_t kWorthThreads = 32768;
@@ -61,7 +71,8 @@ template <class Program>
 void launch_cpu(const Tiling& tiling, const Program& program) {
   const int64_t tiles = tiling.tiles();
 #ifdef KEEL_CPU_GROUP_HEADER
-  CpuGroup::run([&](CpuGroup group) { run_tiles(program, group, tiling, 0, tiles); });
+  CpuGroup::run([&](CpuGroup group) { run_tiles(program, group, tiling, 0, tiles); },
+                held_elements<typename Program::Scalar>(tiling.width));
 #else
   if (tiles == 1 || tiling.work < kWorthThreads)
     return run_tiles(program, CpuGroup(), tiling, 0, tiles);
@@ -178,10 +189,11 @@ void launch_elements(Device device, int64_t n, const Program& program) {
   detail::launch_tiles<1024>(device, {1, n, 1024}, detail::ElementProgram<Program>{program});
 }
 
-/// program(g, i, first_j, count) for tiles of at most 256 pairs (i, j) of an [rows, cols] matrix.
+/// program(g, i, first_j, count) for tiles of pairs (i, j) of an [rows, cols] matrix: at most 256,
+/// or on a GPU the 128 that a warp holds.
 template <class Program>
 void launch_pairs(Device device, int64_t rows, int64_t cols, const Program& program) {
-  detail::launch_tiles<256>(device, {rows, cols, 256}, program);
+  detail::launch_tiles<128>(device, {rows, cols, device.is_cuda() ? 128 : 256}, program);
 }
 
 }  // namespace keel

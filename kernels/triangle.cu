@@ -259,8 +259,8 @@ void mirror_lower(const Tensor& a) {
     using T = decltype(t);
     constexpr int64_t kSide = MirrorLower<T>::kSide;
     const int64_t across = (n + kSide - 1) / kSide;
-    launch_chunks(a.device(), across * across, kSide, kSide,
-                  MirrorTiles<T>{across, {n, a.data<T>()}});
+    launch_rows(a.device(), across * across, kSide * kSide,
+                MirrorTiles<T>{across, {n, a.data<T>()}});
   });
 }
 

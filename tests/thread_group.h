@@ -6,8 +6,11 @@
 
 #include <barrier>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -22,13 +25,15 @@ class ThreadGroup {
   static constexpr int kMembers = kPartials;
 
   /// Calls body(group) on all members and waits for them; launches queue one behind the other.
+  /// `held`: elements that the GPU's group for the same launch would hold.
   template <class Body>
-  static void run(const Body& body) {
-    crew().run([&](int member) { body(ThreadGroup(member)); });
+  static void run(const Body& body, int64_t held = std::numeric_limits<int64_t>::max()) {
+    crew().run([&](int member) { body(ThreadGroup(member, held)); });
   }
 
   template <class T>
-  const T* load(int64_t, const T* source) const {
+  const T* load(int64_t n, const T* source) const {
+    each(n, [](int64_t) {});
     return source;
   }
 
@@ -42,6 +47,12 @@ class ThreadGroup {
 
   template <class F>
   void each(int64_t n, F f) const {
+    if (n > held_) {
+      std::fprintf(stderr,
+                   "law 5: a Program works on %lld elements, its launch on a GPU holds %lld\n",
+                   static_cast<long long>(n), static_cast<long long>(held_));
+      std::abort();
+    }
     for (int64_t i = member_; i < n; i += kMembers) f(i);
   }
 
@@ -73,7 +84,7 @@ class ThreadGroup {
   }
 
  private:
-  explicit ThreadGroup(int member) : member_(member) {}
+  ThreadGroup(int member, int64_t held) : member_(member), held_(held) {}
 
   // The butterfly: at distance d, member p meets member p ^ d.
   template <class V, class Combine>
@@ -152,6 +163,7 @@ class ThreadGroup {
   }
 
   int member_;
+  int64_t held_;
 };
 
 }  // namespace keel
