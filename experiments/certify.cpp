@@ -25,6 +25,8 @@ struct Choice {
 };
 
 constexpr std::int64_t kStarts = 32;  // training rows whose directions are tried
+constexpr std::int64_t kEstimateRows =
+    4096;  // beyond, the smallest eigenvalue costs too many solves
 
 SearchOptions search_options(const Choice& choice, const Context& context) {
   SearchOptions options;
@@ -110,7 +112,8 @@ int run_certify(const Choice& choice, Context& context) {
   status->show("largest Theta(x, x) ...");
   const KernelSupremum supremum = supremum_of(task, some, options);
   status->show("searching for the largest |f(x)| ...");
-  const Certificate certificate = certify(regression, supremum.value());
+  const Certificate certificate =
+      certify(regression, supremum.value(), 0, task.training().rows <= kEstimateRows);
   const Attack found = attack(choice, task, regression, some, options, certificate.bounded());
   status.reset();
 

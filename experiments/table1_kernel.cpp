@@ -68,13 +68,10 @@ Outcome solve_kernel(const Member& member, const Protein& protein, const Protein
   outcome.id = predict(split.id);
   outcome.ood = predict(split.ood);
 
-  // The bound of certify(); its smallest eigenvalue, a hundred solves, is left out.
-  Certificate certificate;
   const Supremum supremum = kernel->supremum();
-  certificate.supremum =
-      supremum.bounded ? supremum.value : std::numeric_limits<double>::infinity();
-  certificate.data_fit = regression.data_fit()[0];
-  certificate.bound = certificate.at(certificate.supremum);
+  const Certificate certificate = certify(
+      regression, supremum.bounded ? supremum.value : std::numeric_limits<double>::infinity(), 0,
+      false);
   const SolveReport& report = regression.report();
   const double y_mean = standardiser.y_mean(), y_scale = standardiser.y_scale();
   double largest = 0;

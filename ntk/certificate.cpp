@@ -27,7 +27,8 @@ bool Certificate::bounded() const { return std::isfinite(bound); }
 
 double Certificate::at(double theta) const { return root_of_product(theta, data_fit); }
 
-Certificate certify(const Regression& regression, double supremum, std::int64_t target) {
+Certificate certify(const Regression& regression, double supremum, std::int64_t target,
+                    bool estimate_eigenvalue) {
   const Tensor& alpha = regression.alpha();
   check(target >= 0 && target < alpha.size(1), "certify", "got target {}, wanted one from 0 to {}",
         target, alpha.size(1) - 1);
@@ -41,7 +42,8 @@ Certificate certify(const Regression& regression, double supremum, std::int64_t 
   result.data_fit = regression.data_fit()[static_cast<std::size_t>(target)];
   // (Theta + ridge I) alpha = y, so alpha^T Theta alpha = alpha^T y - ridge alpha^T alpha.
   result.rkhs = std::max(0.0, result.data_fit - regression.report().ridge * squares);
-  result.smallest_eigenvalue = regression.smallest_eigenvalue();
+  result.smallest_eigenvalue =
+      estimate_eigenvalue ? regression.smallest_eigenvalue() : regression.report().ridge;
   double largest = 0;
   for (double value : column(regression.targets(), target))
     largest = std::max(largest, std::abs(value));

@@ -18,7 +18,7 @@ struct Certificate {
   double supremum = 0;  ///< C
   double data_fit = 0;  ///< y^T (Theta + ridge I)^-1 y
   double rkhs = 0;      ///< alpha^T Theta alpha, the squared norm of f: never more than data_fit
-  double smallest_eigenvalue = 0;  ///< of Theta + ridge I, an estimate
+  double smallest_eigenvalue = 0;  ///< of Theta + ridge I: an estimate, or the ridge
 
   double bound = 0;  ///< sqrt(C data_fit): the certificate
   double tight = 0;  ///< sqrt(C rkhs): the same without the share that the ridge leaves unexplained
@@ -30,8 +30,11 @@ struct Certificate {
   double at(double theta) const;
 };
 
-/// `supremum`: InfiniteKernel::supremum().value, or infinity.
-Certificate certify(const Regression& regression, double supremum, std::int64_t target = 0);
+/// `supremum`: InfiniteKernel::supremum().value, or infinity. The loose form alone needs the
+/// smallest eigenvalue, up to a hundred solves; without `estimate_eigenvalue` the ridge, which is
+/// never larger, stands in for it.
+Certificate certify(const Regression& regression, double supremum, std::int64_t target = 0,
+                    bool estimate_eigenvalue = true);
 
 /// |f| of one target as a function to search. `regression` must outlive it.
 RowFunction prediction_size(const Regression& regression, std::int64_t target = 0);

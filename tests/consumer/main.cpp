@@ -1,7 +1,9 @@
-// The README's example, built by somebody else against the installed tree.
+// The README's examples, built by somebody else against the installed tree.
 #include <keel/keel.h>
 
+#include <cmath>
 #include <cstdio>
+#include <memory>
 
 int main() {
   const keel::Tensor x = keel::normal({10, 1}, {.seed = 1, .stream = 1});
@@ -12,5 +14,15 @@ int main() {
   keel::GradientSink gradients;
   tape.backward(keel::mean(h), gradients);
   std::printf("keel %s: d_w %s\n", keel::version(), gradients[w].shape().str().c_str());
-  return gradients[w].shape() == w.shape() ? 0 : 1;
+  if (gradients[w].shape() != w.shape()) return 1;
+
+  const keel::Tensor inputs = keel::normal({10, 3}, {.seed = 1, .stream = 2}, 1, keel::DType::f64);
+  const keel::Tensor targets = keel::normal({10, 1}, {.seed = 1, .stream = 3}, 1, keel::DType::f64);
+  auto theta = std::make_shared<keel::InfiniteKernel>("dense(128) layernorm relu dense(1)", 3);
+  keel::Regression fit(theta, inputs, targets, {.ridge = {.relative = 1e-2}});
+  const double bound = keel::certify(fit, theta->supremum().value).bound;
+  for (double f : fit.predict(inputs).to_vector<double>())
+    if (!(std::abs(f) <= bound)) return 1;
+  std::printf("|f| is at most %g\n", bound);
+  return 0;
 }

@@ -59,6 +59,10 @@ TEST_CASE("certificate: holds its definition, term by term") {
     CHECK(certificate.tight <= certificate.bound);
     CHECK(certificate.bound <= certificate.loose);
     CHECK(certificate.bounded());
+    const Certificate by_ridge = certify(*problem.regression, supremum, target, false);
+    CHECK(by_ridge.smallest_eigenvalue == 0.01);
+    CHECK(by_ridge.bound == certificate.bound);
+    CHECK(by_ridge.loose >= certificate.loose);
   }
   CHECK(message_of([&] { certify(*problem.regression, 1, 2); }) ==
         "certify: got target 2, wanted one from 0 to 1");
