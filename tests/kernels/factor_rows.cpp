@@ -23,7 +23,8 @@ TEST_CASE("factor_rows: row dots, scaled rows and diagonals, shared or per membe
                shared = draw({n, 3}, 4);
   const auto vx = x.to_vector<double>(), vy = y.to_vector<double>(), vo = one.to_vector<double>(),
              vs = shared.to_vector<double>();
-  const Tensor into = Tensor::full({s, n, 2}, 1, DType::f64), diagonal = Tensor::zeros({s, n}, DType::f64);
+  const Tensor into = Tensor::full({s, n, 2}, 1, DType::f64),
+               diagonal = Tensor::zeros({s, n}, DType::f64);
   add_row_dots(0.5, x, y, into, 1);
   add_row_dots(2, x, one, into, 0);
   const auto scaled = scale_rows(x, shared, 2).to_vector<double>();
