@@ -3,32 +3,19 @@
 #include <vector>
 
 #include "factor_gram_panels.h"
+#include "vector_register.h"
 
 namespace keel {
 namespace {
 
 using std::int64_t;
 
-#if defined(__AVX512F__)
-constexpr int kRegister = 64;  // bytes
-constexpr int kRows = 14;      // 14 x 2 accumulators, 2 of the right side and 1 of the left, of 32
-#elif defined(__AVX__)
-constexpr int kRegister = 32;
-constexpr int kRows = 6;  // 6 x 2 of 16
-#else
-constexpr int kRegister = 16;
-constexpr int kRows = 6;
-#endif
-
+// 14 x 2 accumulators, 2 registers of the right side and 1 of the left, of 32; or 6 x 2 of 16.
+constexpr int kRows = kRegisterBytes == 64 ? 14 : 6;
 template <class T>
-constexpr int kLanes = kRegister / static_cast<int>(sizeof(T));
+constexpr int kLanes = Vector<T>::kLanes;
 template <class T>
 constexpr int kCols = 2 * kLanes<T>;
-
-template <class T>
-struct Vector {
-  typedef T Register __attribute__((vector_size(kRegister)));
-};
 
 /// A microtile of products of rows, one panel of either side, in registers: summed in the order of
 /// depth, each step one fused multiplication and addition, then handed over as finish(place, sum).
@@ -120,7 +107,7 @@ std::vector<Tile> cut(int64_t depth, const GramTarget<T>& target) {
   constexpr int64_t kCacheBytes = 1 << 20, kMostRows = 18, kTiles = 64;
   const int64_t row_panels = panels_of(target.rows, kRows);
   const int64_t col_panels = panels_of(target.cols, kCols<T>);
-  const int64_t panel_bytes = std::max<int64_t>(1, depth) * kRegister * 2;
+  const int64_t panel_bytes = std::max<int64_t>(1, depth) * kRegisterBytes * 2;
   const int64_t cols = std::clamp<int64_t>(kCacheBytes / panel_bytes, 1, kMostCols);
   const int64_t rows =
       std::clamp<int64_t>(row_panels * panels_of(col_panels, cols) / kTiles, 1, kMostRows);

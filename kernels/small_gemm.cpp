@@ -1,42 +1,23 @@
 // Compiled with contraction on: here, unlike in Programs, a * b + c is meant as one instruction.
 #include "small_gemm.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
+
+#include "../core/threads.h"
+#include "vector_register.h"
 
 namespace keel {
 namespace {
 
 using std::int64_t;
 
-// Bytes of a vector register: the compiler's own vectors, so that one text serves every processor.
-#if defined(__AVX512F__)
-constexpr int kRegister = 64;
-constexpr int kTileRows = 12;  // 12 x 2 accumulators, 2 of b and 1 of a, of 32 registers
-#elif defined(__AVX__)
-constexpr int kRegister = 32;
-constexpr int kTileRows = 6;  // 6 x 2 of 16
-#else
-constexpr int kRegister = 16;
-constexpr int kTileRows = 6;
-#endif
+// 12 x 2 accumulators, 2 registers of b and 1 of a, of 32; or 6 x 2 of 16.
+constexpr int kTileRows = kRegisterBytes == 64 ? 12 : 6;
 constexpr int64_t kBlock = 256;  // of k: a panel of b [kBlock, tile] stays in the first-level cache
 constexpr int64_t kStrip = 20 * kTileRows;  // rows of a
 constexpr double kWorthThreads = 1e6;       // multiplications; below, waking a thread costs more
-
-template <class T>
-struct Vector {
-  static constexpr int kLanes = kRegister / static_cast<int>(sizeof(T));
-  typedef T Register __attribute__((vector_size(kRegister)));
-  typedef T Unaligned __attribute__((vector_size(kRegister), aligned(alignof(T))));
-  static Register load(const T* from) { return *reinterpret_cast<const Unaligned*>(from); }
-  static void store(T* to, Register value) { *reinterpret_cast<Unaligned*>(to) = value; }
-};
 
 template <class T>
 constexpr int kTileCols = 2 * Vector<T>::kLanes;
@@ -230,14 +211,6 @@ void rows_of(const SmallGemm<T>& p, int64_t begin, int64_t end) {
       add_block(p, at, depth, i, strip_end, panels, strip);
     }
   }
-}
-
-bool inside_parallel_region() {
-#ifdef _OPENMP
-  return omp_get_level() > 0;
-#else
-  return false;
-#endif
 }
 
 }  // namespace
