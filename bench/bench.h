@@ -2,9 +2,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <algorithm>
 #include <chrono>
@@ -14,17 +11,9 @@
 #include <vector>
 
 #include "../core/device.h"
+#include "../core/threads.h"
 
 namespace keel::bench {
-
-/// CPU threads that ops of this thread use.
-inline int threads() {
-#ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
 
 struct Timing {
   double median = 0, fastest = 0, slowest = 0;  // seconds

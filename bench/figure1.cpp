@@ -1,9 +1,6 @@
 // The training behind Figure 1: 60 nets (3 data sets x 4 architectures x 5 seeds), full-batch Adam
 // on 100 points, beside PyTorch eager and the strongest peers; and where an epoch's time goes.
 #include <cmath>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "../core/random.h"
 #include "../keel.h"
@@ -118,11 +115,7 @@ void bench_breakdown(Report& report, Device device) {
 void bench_figure1(Report& report, Device device) {
   const auto [seconds, worst] = train_all(device, kEpochs);
   check(worst < 0.02, "bench", "a net ends at a loss of {}, wanted less than 0.02", worst);
-#ifdef _OPENMP
-  const int threads = omp_get_max_threads();
-#else
-  const int threads = 1;
-#endif
+  const int threads = thread_count();
   // Forward and backward: three products a layer, but no d_x of the first.
   const double flop =
       2.0 * kPoints * (3 * (kWidth * kWidth + kWidth) + 2 * kWidth) * kEpochs * kNets;

@@ -85,10 +85,10 @@ std::string beside(Device device, const char* which, double seconds,
   if (device.is_cuda()) return "peers run on the CPU only";
   std::string note;
   for (const Peer& peer : peers)
-    note += (note.empty() ? "" : ", ") +
-            beside_peer(peer.name, seconds, peer.script,
-                        fmt::format("--case {} --threads {} {}", which, threads(), peer.arguments),
-                        peer.scale);
+    note += (note.empty() ? "" : ", ") + beside_peer(peer.name, seconds, peer.script,
+                                                     fmt::format("--case {} --threads {} {}", which,
+                                                                 thread_count(), peer.arguments),
+                                                     peer.scale);
   return note;
 }
 

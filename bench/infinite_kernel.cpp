@@ -70,7 +70,7 @@ void bench_net(Report& report, Device device, std::int64_t n, bool layer_norm) {
   std::string beside = note(full.median, pairs);
   if (device.is_cpu()) {
     beside += ", " + beside_peer("neural_tangents", full.median, "infinite_nt.py",
-                                 fmt::format("--n {} --threads {}{}", n, threads(),
+                                 fmt::format("--n {} --threads {}{}", n, thread_count(),
                                              layer_norm ? " --layernorm" : ""));
   }
   report.add({what + ", full", full, 4 * pairs, 0, beside});

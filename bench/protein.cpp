@@ -1,9 +1,6 @@
 // One full-batch epoch of the protein experiment: 40,132 rows of 9 features, LN every, 2 x 128; in
 // blocks of rows that stay in cache, op by op over all rows, and in PyTorch.
 #include <cmath>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "../core/random.h"
 #include "../keel.h"
@@ -54,11 +51,7 @@ void bench_protein(Report& report, Device device) {
   Net net(kSpec, kFeatures, {.device = device});
   const double flop = 2.0 * kRows * 3 * (kFeatures * kWidth + kWidth * kWidth + kWidth) -
                       2.0 * kRows * kFeatures * kWidth;  // no d_x of the first layer
-#ifdef _OPENMP
-  const int threads = omp_get_max_threads();
-#else
-  const int threads = 1;
-#endif
+  const int threads = thread_count();
   if (device.is_cpu()) {
     const Tensor whole = Tensor::zeros(net.flat().shape()), blocks = whole.clone();
     differentiate(net, x, y, whole);

@@ -88,7 +88,7 @@ void bench_solve(Report& report, Device device, const Options& options) {
     std::string note;
     if (device.is_cpu()) {
       note = beside_peer("torch.linalg.cholesky and solve", bare.median, "solve_torch.py",
-                         fmt::format("--n {} --threads {}", n, threads()));
+                         fmt::format("--n {} --threads {}", n, thread_count()));
     }
     report.add({fmt::format("cholesky {0} x {0}, float32", n), bare, 0, flop, note});
   }

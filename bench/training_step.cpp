@@ -72,11 +72,7 @@ struct Step {
 }  // namespace
 
 void bench_training_step(Report& report, Device device) {
-#ifdef _OPENMP
-  const int all_threads = omp_get_max_threads();
-#else
-  const int all_threads = 1;
-#endif
+  const int all_threads = thread_count();
   // The net trains: the loss of a sine falls below 1/100 of its start.
   Step trial(device);
   const double start = trial.epoch().item();

@@ -7,6 +7,8 @@ install(EXPORT keelTargets NAMESPACE keel:: DESTINATION "${package_folder}")
 if(TARGET keel)
   install(TARGETS keel RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   install(PROGRAMS experiments/plot.py DESTINATION "${CMAKE_INSTALL_DATADIR}/keel")
+  install(FILES experiments/plot_input.py experiments/plot_table1.py
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/keel")
 endif()
 
 install(FILES keel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/keel")

@@ -1,8 +1,6 @@
 #include "boosting.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include "../core/threads.h"
 #ifdef KEEL_WITH_XGBOOST
 #include <xgboost/c_api.h>
 
@@ -56,12 +54,8 @@ Boosting::Boosting(const Examples& training) {
   try {
     check_xgboost(XGBoosterSetParam(booster_, "objective", "reg:squarederror"));
     check_xgboost(XGBoosterSetParam(booster_, "verbosity", "0"));
-#ifdef _OPENMP
-    const std::string threads = std::to_string(omp_get_max_threads());
+    const std::string threads = std::to_string(thread_count());
     check_xgboost(XGBoosterSetParam(booster_, "nthread", threads.c_str()));
-#else
-    check_xgboost(XGBoosterSetParam(booster_, "nthread", "1"));
-#endif
     for (int round = 0; round < kRounds; ++round)
       check_xgboost(XGBoosterUpdateOneIter(booster_, round, matrix.handle));
   } catch (...) {

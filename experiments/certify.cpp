@@ -47,12 +47,6 @@ Tensor starts(const Tensor& x) {
   return some;
 }
 
-double length(const std::vector<double>& x) {
-  double squares = 0;
-  for (double value : x) squares += value * value;
-  return std::sqrt(squares);
-}
-
 // C: proved for an infinitely wide net; for a net of finite width the largest that a search finds
 // within |x| <= farthest.
 struct KernelSupremum {
@@ -73,7 +67,7 @@ KernelSupremum supremum_of(const RegressionTask& task, const Tensor& some,
   result.searched = true;
   result.proved.bounded = true;
   result.proved.value = found.value;
-  result.proved.at = length(found.x);
+  result.proved.at = found.distance();
   return result;
 }
 
@@ -93,93 +87,121 @@ Attack attack(const Choice& choice, const RegressionTask& task, const Regression
   // In standardised units, as f is; by default a thousand times what was found.
   result.wanted =
       choice.exceed ? *choice.exceed / task.standardiser().y_scale() : 1000 * result.largest.value;
-  if (length(result.largest.x) > 0) result.beyond = exceed(size, result.largest.x, result.wanted);
+  if (result.largest.distance() > 0) result.beyond = exceed(size, result.largest.x, result.wanted);
   return result;
 }
 
-Json place_json(const Standardiser& standardiser, const std::vector<double>& x) {
-  return {{"x", standardiser.x_in_own_units(x)}, {"x_standardised", x}, {"distance", length(x)}};
+Json place_json(const Standardiser& standardiser, const Found& found) {
+  return {{"x", standardiser.x_in_own_units(found.x)},
+          {"x_standardised", found.x},
+          {"distance", found.distance()}};
 }
 
-int run_certify(const Choice& choice, Context& context) {
-  const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
-  const RegressionTask task(choice.regression, context);
+/// All that the command says; f in standardised units.
+struct Findings {
+  double r2 = 0;  // on the training rows
+  KernelSupremum supremum;
+  Certificate certificate;
+  Attack attack;
+};
+
+Findings examine(const Choice& choice, const RegressionTask& task, const Regression& regression,
+                 const Context& context) {
   const SearchOptions options = search_options(choice, context);
-  const Regression regression = task.solve();
-  const Tensor some = starts(task.inputs(task.training()).to(Device::cpu()));
+  const Tensor inputs = task.inputs(task.training());
+  const Tensor some = starts(inputs.to(Device::cpu()));
+  StatusLine status(context.shows_progress());
+  Findings found;
+  status.show("largest Theta(x, x) ...");
+  found.supremum = supremum_of(task, some, options);
+  found.certificate =
+      certify(regression, found.supremum.value(), 0, task.training().rows <= kEstimateRows);
+  status.show("searching for the largest |f(x)| ...");
+  found.attack = attack(choice, task, regression, some, options, found.certificate.bounded());
+  found.r2 =
+      r_squared(task.standardiser().y_in_own_units(regression.predict(inputs).to_vector<double>()),
+                task.training().y);
+  return found;
+}
 
-  std::optional<StatusLine> status(std::in_place, context.shows_progress());
-  status->show("largest Theta(x, x) ...");
-  const KernelSupremum supremum = supremum_of(task, some, options);
-  status->show("searching for the largest |f(x)| ...");
-  const Certificate certificate =
-      certify(regression, supremum.value(), 0, task.training().rows <= kEstimateRows);
-  const Attack found = attack(choice, task, regression, some, options, certificate.bounded());
-  status.reset();
-
-  const Standardiser& units = task.standardiser();
+Json findings_json(const Findings& found, const Standardiser& units, double farthest) {
+  const Certificate& certificate = found.certificate;
+  const Attack& attack = found.attack;
   const double scale = units.y_scale();
-  const std::vector<double> fitted = task.predict(regression, task.training());
-  const double r2 = r_squared(fitted, task.training().y);
-  const double largest = found.largest.value * scale;
-
-  Json numbers = regression_json(choice.regression, task, regression, context);
-  numbers.update({{"centre", units.y_mean()},
-                  {"bound", certificate.bound * scale},
-                  {"bound_tight", certificate.tight * scale},
-                  {"bound_loose", certificate.loose * scale},
-                  {"bounded", certificate.bounded()},
-                  {"supremum", supremum.value()},
-                  {"supremum_kind", supremum.searched ? "largest found in the region" : "proved"},
-                  {"supremum_at", supremum.proved.at},
-                  {"growth_exponent", supremum.proved.growth},
-                  {"data_fit", certificate.data_fit},
-                  {"smallest_eigenvalue", certificate.smallest_eigenvalue},
-                  {"data_fit_r2", r2},
-                  {"largest_found", largest},
-                  {"largest_found_at", place_json(units, found.largest.x)},
-                  {"region", choice.farthest},
-                  {"evaluations", found.largest.evaluations}});
-  if (found.wanted > 0) numbers["exceed"] = found.wanted * scale;
-  if (found.beyond) {
-    numbers["exceeded_by"] = found.beyond->value * scale;
-    numbers["exceeded_at"] = place_json(units, found.beyond->x);
+  Json json = {
+      {"centre", units.y_mean()},
+      {"bound", certificate.bound * scale},
+      {"bound_tight", certificate.tight * scale},
+      {"bound_loose", certificate.loose * scale},
+      {"bounded", certificate.bounded()},
+      {"supremum", found.supremum.value()},
+      {"supremum_kind", found.supremum.searched ? "largest found in the region" : "proved"},
+      {"supremum_at", found.supremum.proved.at},
+      {"growth_exponent", found.supremum.proved.growth},
+      {"data_fit", certificate.data_fit},
+      {"smallest_eigenvalue", certificate.smallest_eigenvalue},
+      {"data_fit_r2", found.r2},
+      {"largest_found", attack.largest.value * scale},
+      {"largest_found_at", place_json(units, attack.largest)},
+      {"region", farthest},
+      {"evaluations", attack.largest.evaluations}};
+  if (attack.wanted > 0) json["exceed"] = attack.wanted * scale;
+  if (attack.beyond) {
+    json["exceeded_by"] = attack.beyond->value * scale;
+    json["exceeded_at"] = place_json(units, *attack.beyond);
   }
-  const Json summary = summarise(context, numbers);
-  folder.write("summary.json", json_text(summary));
-  if (context.options.json) {
-    context.out << json_text(summary);
-    return 0;
-  }
-  if (context.options.quiet) return 0;
+  return json;
+}
 
+std::string findings_text(const Findings& found, const Standardiser& units, double farthest) {
+  const Certificate& certificate = found.certificate;
+  const Attack& attack = found.attack;
+  const double scale = units.y_scale();
   const std::string about =
       units.y_mean() == 0 ? "|f(x)|" : fmt::format("|f(x) - {}|", brief(units.y_mean(), 4));
   std::vector<std::vector<std::string>> table;
   const auto row = [&](const std::string& what, double value) {
     table.push_back({what, std::isfinite(value) ? brief(value, 5) : "unbounded"});
   };
-  row("R^2 on the training rows", r2);
-  row(supremum.searched ? fmt::format("largest Theta(x, x) found for |x| <= {:g}", choice.farthest)
-                        : "largest Theta(x, x) over all x",
-      supremum.value());
+  row("R^2 on the training rows", found.r2);
+  row(found.supremum.searched ? fmt::format("largest Theta(x, x) found for |x| <= {:g}", farthest)
+                              : "largest Theta(x, x) over all x",
+      found.supremum.value());
   row("certificate: " + about + " is at most", certificate.bound * scale);
   row("  without what the ridge leaves unexplained", certificate.tight * scale);
   row("  in the paper's loose form", certificate.loose * scale);
-  row(fmt::format("largest found for |x| <= {:g}", choice.farthest), largest);
-  row("  at |x|", length(found.largest.x));
-  context.out << text_table(table, 1);
-  if (supremum.searched)
-    context.out << "a net of finite width: the bound holds where Theta(x, x) is no larger than the "
-                   "largest found\n";
-  if (found.beyond)
-    context.out << fmt::format("passes {} at |x| = {}: {}\n", brief(found.wanted * scale, 4),
-                               brief(length(found.beyond->x), 4),
-                               brief(found.beyond->value * scale, 4));
-  else if (found.wanted > 0)
-    context.out << fmt::format("never passes {} along the direction of the largest found\n",
-                               brief(found.wanted * scale, 4));
-  context.out << solver_line(regression);
+  row(fmt::format("largest found for |x| <= {:g}", farthest), attack.largest.value * scale);
+  row("  at |x|", attack.largest.distance());
+  std::string text = text_table(table, 1);
+  if (found.supremum.searched)
+    text +=
+        "a net of finite width: the bound holds where Theta(x, x) is no larger than the largest "
+        "found\n";
+  if (attack.beyond)
+    text +=
+        fmt::format("passes {} at |x| = {}: {}\n", brief(attack.wanted * scale, 4),
+                    brief(attack.beyond->distance(), 4), brief(attack.beyond->value * scale, 4));
+  else if (attack.wanted > 0)
+    text += fmt::format("never passes {} along the direction of the largest found\n",
+                        brief(attack.wanted * scale, 4));
+  return text;
+}
+
+int run_certify(const Choice& choice, Context& context) {
+  const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
+  const RegressionTask task(choice.regression, context);
+  const Regression regression = task.solve();
+  const Findings found = examine(choice, task, regression, context);
+
+  Json numbers = regression_json(choice.regression, task, regression, context);
+  numbers.update(findings_json(found, task.standardiser(), choice.farthest));
+  const Json summary = summarise(context, numbers);
+  folder.write("summary.json", json_text(summary));
+  if (context.options.json)
+    context.out << json_text(summary);
+  else if (!context.options.quiet)
+    context.out << findings_text(found, task.standardiser(), choice.farthest)
+                << solver_line(regression);
   return 0;
 }
 

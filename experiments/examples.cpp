@@ -135,6 +135,19 @@ std::vector<double> Standardiser::y(const Examples& examples) const {
   return result;
 }
 
+Tensor Standardiser::inputs(const Examples& examples, Device device) const {
+  return Tensor::from(x(examples), {examples.rows, examples.features}).to(device);
+}
+
+Tensor Standardiser::targets(const Examples& examples, Device device) const {
+  return Tensor::from(y(examples), {examples.rows, 1}).to(device);
+}
+
+std::vector<double> Standardiser::y_in_own_units(std::vector<double> standardised) const {
+  for (double& value : standardised) value = y_in_own_units(value);
+  return standardised;
+}
+
 std::vector<double> Standardiser::x_in_own_units(const std::vector<double>& standardised) const {
   check<ShapeError>(standardised.size() == x_.size(), "standardise", "got {} features, wanted {}",
                     standardised.size(), x_.size());

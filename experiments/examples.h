@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/tensor.h"
 #include "table.h"
 
 namespace keel {
@@ -37,8 +38,13 @@ class Standardiser {
   std::vector<double> x(const Examples& examples) const;  ///< [rows, features]
   std::vector<double> y(const Examples& examples) const;  ///< [rows]
   double y_in_own_units(double standardised) const { return standardised * y_.scale + y_.mean; }
+  std::vector<double> y_in_own_units(std::vector<double> standardised) const;
   double y_mean() const { return y_.mean; }    ///< 0 where y is left as it is
   double y_scale() const { return y_.scale; }  ///< 1 where y is left as it is
+
+  /// As tensors on `device`, float64: [rows, features], and [rows, 1].
+  Tensor inputs(const Examples& examples, Device device) const;
+  Tensor targets(const Examples& examples, Device device) const;
 
   /// One standardised input in the units of the table.
   std::vector<double> x_in_own_units(const std::vector<double>& standardised) const;

@@ -34,8 +34,6 @@ struct KernelPanel {
   }
 };
 
-Tensor column(const Values& x) { return Tensor::from(x, {static_cast<std::int64_t>(x.size()), 1}); }
-
 // x, then -x.
 Values both_sides(Values x) {
   const std::size_t count = x.size();
@@ -55,9 +53,9 @@ double growth(const Values& x, const double* diagonal) {
 
 KernelPanel make_panel(const ToyNet& toy, Parameterisation parameterisation, std::int64_t seeds,
                        const Context& context) {
-  const Tensor grid = column(evenly_spaced(-kCurveEnd, kCurveEnd, kGrid)).to(context.device);
+  const Tensor grid = rows_of(evenly_spaced(-kCurveEnd, kCurveEnd, kGrid), 1).to(context.device);
   const Values far = log_spaced(kFarBegin, kFarEnd, kFarPoints);
-  const Tensor ends = column(both_sides(far)).to(context.device);
+  const Tensor ends = rows_of(both_sides(far), 1).to(context.device);
   KernelPanel panel{toy, parameterisation, {}, {}, {}, 0};
 
   NetOptions options;
@@ -87,17 +85,6 @@ KernelPanel make_panel(const ToyNet& toy, Parameterisation parameterisation, std
   panel.infinite_exponent =
       growth(far, kernel.diag(*kernel.points(ends)).to_vector<double>().data());
   return panel;
-}
-
-// |a - b| / |b| in the Frobenius norm.
-double distance(const Tensor& a, const Tensor& b) {
-  const Values x = a.to_vector<double>(), y = b.to_vector<double>();
-  double squares = 0, size = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    squares += (x[i] - y[i]) * (x[i] - y[i]);
-    size += y[i] * y[i];
-  }
-  return std::sqrt(squares / size);
 }
 
 // Correlation of Theta(x, x') with the sign of x x': 1 for a perfect chessboard.
@@ -140,7 +127,8 @@ Json panel_json(const KernelPanel& panel) {
           {"parameterisation", panel.parameterisation_name()},
           {"empirical", empirical},
           {"infinite", infinite},
-          {"relative_distance", distance(panel.empirical, panel.infinite)}};
+          {"relative_distance", relative_distance(panel.empirical.to_vector<double>(),
+                                                  panel.infinite.to_vector<double>())}};
 }
 
 std::string panel_table(const Json& panels) {

@@ -3,8 +3,6 @@
 DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib;
 fig3 statsmodels too."""
 
-import csv
-import json
 import os
 import sys
 import tempfile
@@ -19,6 +17,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy  # noqa: E402  (matplotlib needs it too)
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
+from plot_input import from_summary, rows_of  # noqa: E402
+from plot_table1 import draw_protein  # noqa: E402
 
 DATASETS = {"sinusoid": r"$y=\sin x$", "linear": r"$y=x/2$", "quadratic": r"$y=x^2/5$"}
 COLUMNS = {
@@ -29,13 +29,6 @@ COLUMNS = {
 }
 NETS = {"standard": "Standard", "ln_first": "LN first", "ln_second": "LN second",
         "ln_every": "LN every"}
-METHODS = {  # rows of Table 1: title and colour
-    "standard": ("Standard", "#d62728"), "ln_first": ("LN first", "#2ca02c"),
-    "ln_second": ("LN second", "#9467bd"), "ln_every": ("LN every", "#1f4e9c"),
-    "xgboost": ("XGBoost", "#ff7f0e"), "ntk_standard": ("NTK, Standard", "#d62728"),
-    "ntk_ln_first": ("NTK, LN first", "#2ca02c"), "ntk_ln_second": ("NTK, LN second", "#9467bd"),
-    "ntk_ln_every": ("NTK, LN every", "#1f4e9c"),
-}
 CURVE, BAND, POINTS, SHADE = "#1f4e9c", "#9db8e6", "#d62728", "#f0f0f0"
 STYLE = {
     "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "xtick.labelsize": 7,
@@ -44,31 +37,6 @@ STYLE = {
     "ytick.major.size": 2.5, "svg.fonttype": "none", "svg.hashsalt": "keel",
     "mathtext.fontset": "dejavusans",
 }
-
-
-def rows_of(path, wanted):
-    """The rows of a CSV file as dictionaries; ends where the file or a column is missing."""
-    try:
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as problem:
-        sys.exit(f"plot.py: cannot read {path}: {problem.strerror}")
-    missing = [name for name in wanted if not rows or name not in rows[0]]
-    if missing:
-        sys.exit(f"plot.py: {path} has no rows with column {', '.join(missing)}")
-    return rows
-
-
-def from_summary(folder, pick):
-    """What `pick` takes from summary.json; ends where it is missing or of another figure."""
-    path = os.path.join(folder, "summary.json")
-    try:
-        with open(path, encoding="utf-8") as file:
-            return pick(json.load(file))
-    except OSError as problem:
-        sys.exit(f"plot.py: cannot read {path}: {problem.strerror}")
-    except (ValueError, KeyError, TypeError) as problem:
-        sys.exit(f"plot.py: {path} is no summary of this figure: {problem!r}")
 
 
 def training_points(folder):
@@ -116,24 +84,48 @@ def label_corner(panels, limits):
 
 def draw_panel(axes, curve, points, exponent, corner):
     """Mean, 95% interval, training points and growth exponent of one net on one data set."""
-    x, y = points
-    axes.axvspan(min(x), max(x), color=SHADE, lw=0, zorder=0)
+    draw_data(axes, *points)
     axes.fill_between(curve["x"], curve["ci_low"], curve["ci_high"], color=BAND, lw=0, zorder=2)
     axes.plot(curve["x"], curve["mean"], color=CURVE, zorder=3)
-    axes.plot(x, y, ".", color=POINTS, ms=2.2, mew=0, zorder=4)
     axes.set_xlim(curve["x"][0], curve["x"][-1])
     if exponent is not None:
         axes.text(0.97, corner[0], rf"$|f|\sim|x|^{{{abs(round(exponent, 2)):.2f}}}$", ha="right",
                   va=corner[1], transform=axes.transAxes, fontsize=7, color="#444444", zorder=5)
 
 
+def data_grid(titles):
+    """A row a data set, a column a net: the figure and its axes."""
+    figure, grid = plt.subplots(len(DATASETS), len(titles), figsize=(7.0, 4.9), sharex=True,
+                                sharey="row", squeeze=False)
+    for row, (dataset, formula) in zip(grid, DATASETS.items()):
+        row[0].set_ylabel(f"{dataset}, {formula}")
+    for axes, title in zip(grid[0], titles):
+        axes.set_title(title, pad=4)
+    for axes in grid[-1]:
+        axes.set_xlabel("$x$", labelpad=1)
+    figure.align_ylabels(grid[:, 0])
+    figure.subplots_adjust(left=0.075, right=0.99, top=0.95, bottom=0.125, wspace=0.08, hspace=0.1)
+    return figure, grid
+
+
+def legend_below(figure, handles):
+    """One line below the grid; the training points come third."""
+    points = Line2D([], [], color=POINTS, marker=".", ls="", ms=5, mew=0, label="training points")
+    figure.legend(handles=[*handles[:2], points, *handles[2:]], loc="lower center", ncol=4,
+                  frameon=False, handlelength=1.6, columnspacing=1.8)
+
+
+def draw_data(axes, x, y):
+    axes.axvspan(min(x), max(x), color=SHADE, lw=0, zorder=0)
+    axes.plot(x, y, ".", color=POINTS, ms=2.2, mew=0, zorder=4)
+
+
 def draw_curves(figure_name, folder):
     """Figures 1 and 5: curves of trained nets."""
     curves, points, exponents, summary = load(folder)
     columns = COLUMNS[figure_name]
-    figure, grid = plt.subplots(len(DATASETS), len(columns), figsize=(7.0, 4.9), sharex=True,
-                                sharey="row", squeeze=False)
-    for row, (dataset, formula) in zip(grid, DATASETS.items()):
+    figure, grid = data_grid([title for _, title in columns])
+    for row, dataset in zip(grid, DATASETS):
         keys = [(dataset, *net) for net, _ in columns]
         for key in keys:
             if key not in curves or dataset not in points:
@@ -143,22 +135,11 @@ def draw_curves(figure_name, folder):
         for axes, key in zip(row, keys):
             draw_panel(axes, curves[key], points[dataset], exponents.get(key), corner)
         row[0].set_ylim(*limits)
-        row[0].set_ylabel(f"{dataset}, {formula}")
-    for axes, (_, title) in zip(grid[0], columns):
-        axes.set_title(title, pad=4)
-    for axes in grid[-1]:
-        axes.set_xlabel("$x$", labelpad=1)
-    figure.align_ylabels(grid[:, 0])
     seeds = summary.get("seeds", "?")
     mean = "prediction of 1 seed" if seeds == 1 else f"mean of {seeds} seeds"
-    figure.legend(
-        handles=[Line2D([], [], color=CURVE, label=mean),
-                 Patch(color=BAND, label="95% interval of the mean"),
-                 Line2D([], [], color=POINTS, marker=".", ls="", ms=5, mew=0,
-                        label="training points"),
-                 Patch(color=SHADE, label="training range")],
-        loc="lower center", ncol=4, frameon=False, handlelength=1.6, columnspacing=1.8)
-    figure.subplots_adjust(left=0.075, right=0.99, top=0.95, bottom=0.125, wspace=0.08, hspace=0.1)
+    legend_below(figure, [Line2D([], [], color=CURVE, label=mean),
+                          Patch(color=BAND, label="95% interval of the mean"),
+                          Patch(color=SHADE, label="training range")])
     return figure
 
 
@@ -204,146 +185,25 @@ def draw_theory(_, folder):
         curve = curves.setdefault((row["dataset"], row["net"]), {name: [] for name in numbers})
         for name in numbers:
             curve[name].append(float(row[name]))
-    figure, grid = plt.subplots(len(DATASETS), len(NETS), figsize=(7.0, 4.9), sharex=True,
-                                sharey="row")
-    for row, (dataset, formula) in zip(grid, DATASETS.items()):
-        x, y = points[dataset]
+    figure, grid = data_grid(NETS.values())
+    for row, dataset in zip(grid, DATASETS):
         bounds = [curves[dataset, net]["bound"][0] for net in NETS]
         highest = 1.15 * max(bound for bound in bounds if bound < float("inf"))
         for axes, net in zip(row, NETS):
             curve = curves[dataset, net]
-            axes.axvspan(min(x), max(x), color=SHADE, lw=0, zorder=0)
+            draw_data(axes, *points[dataset])
             axes.fill_between(curve["x"], [-at for at in curve["bound_at_x"]], curve["bound_at_x"],
                               color=BAND, lw=0, zorder=1)
             if curve["bound"][0] < float("inf"):
                 for side in (-1, 1):
                     axes.axhline(side * curve["bound"][0], color="#444444", ls="--", lw=0.8)
             axes.plot(curve["x"], curve["mean"], color=CURVE, zorder=3)
-            axes.plot(x, y, ".", color=POINTS, ms=2.2, mew=0, zorder=4)
             axes.set_xlim(curve["x"][0], curve["x"][-1])
         row[0].set_ylim(-highest, highest)
-        row[0].set_ylabel(f"{dataset}, {formula}")
-    for axes, title in zip(grid[0], NETS.values()):
-        axes.set_title(title, pad=4)
-    for axes in grid[-1]:
-        axes.set_xlabel("$x$", labelpad=1)
-    figure.align_ylabels(grid[:, 0])
-    figure.legend(
-        handles=[Line2D([], [], color=CURVE, label="kernel regression"),
-                 Patch(color=BAND, label="bound at $x$"),
-                 Line2D([], [], color="#444444", ls="--", lw=0.8, label="bound for all $x$"),
-                 Line2D([], [], color=POINTS, marker=".", ls="", ms=5, mew=0,
-                        label="training points")],
-        loc="lower center", ncol=4, frameon=False, handlelength=1.8, columnspacing=1.8)
-    figure.subplots_adjust(left=0.075, right=0.99, top=0.95, bottom=0.125, wspace=0.08, hspace=0.1)
-    return figure
-
-
-def lowess_with_interval(x, y, at, resamples=200):
-    """LOWESS of y over x at the points `at`, and a 95% interval from resampled rows."""
-    try:
-        from statsmodels.nonparametric.smoothers_lowess import lowess
-    except ImportError:
-        sys.exit("plot.py: fig3 needs statsmodels (Debian: apt install python3-statsmodels)")
-    generator = numpy.random.default_rng(0)
-    curves = []
-    for _ in range(resamples):
-        rows = generator.integers(0, len(x), len(x))
-        curves.append(lowess(y[rows], x[rows], frac=0.6, it=1, xvals=at))
-    low, high = numpy.nanpercentile(curves, [2.5, 97.5], axis=0)
-    return lowess(y, x, frac=0.6, it=1, xvals=at), low, high
-
-
-def load_table1(folder):
-    """By method: area, target and mean prediction of every row out of distribution, and R^2."""
-    found = from_summary(folder, lambda summary: {
-        row["method"]: row["ood_r2"] for row in summary["rows"]})
-    methods = {}
-    for method in (method for method in METHODS if method in found):
-        rows = rows_of(os.path.join(folder, f"predictions_{method}.csv"),
-                       ["area", "target", "prediction"])
-        methods[method] = {name: numpy.array([float(row[name]) for row in rows])
-                           for name in ("area", "target", "prediction")} | {"r2": found[method]}
-    if not methods:
-        sys.exit(f"plot.py: {folder} has predictions of no method")
-    return methods
-
-
-def draw_histogram(axes, method, data, limits):
-    """Predictions of one method over the targets; those beyond the limits are counted."""
-    bins = numpy.linspace(*limits, 41)
-    inside = numpy.clip(data["prediction"], *limits)
-    axes.hist(data["target"], bins=bins, color="#cccccc")
-    axes.hist(inside, bins=bins, histtype="step", color=METHODS[method][1], lw=1.1)
-    axes.set_title(METHODS[method][0], pad=3)
-    axes.set_xlim(*limits)
-    axes.set_yticks([])
-    axes.set_xlabel("RMSD", labelpad=1)
-    beyond = int(numpy.sum(inside != data["prediction"]))
-    text = "" if data["r2"] is None else f"$R^2$ {data['r2']:.2f}"
-    axes.text(0.96, 0.93, text + (f"\n{beyond} beyond" if beyond else ""), ha="right", va="top",
-              transform=axes.transAxes, fontsize=7, color="#444444")
-
-
-def draw_smooth(axes, methods, names, what):
-    """LOWESS over surface area of the predictions, or of their absolute errors."""
-    any_data = next(iter(methods.values()))
-    at = numpy.linspace(any_data["area"].min(), numpy.percentile(any_data["area"], 99), 60)
-    curves = [(METHODS[name][1], what(methods[name]), methods[name]["area"]) for name in names]
-    if what is prediction_of:
-        curves.append(("#222222", any_data["target"], any_data["area"]))
-    for colour, y, area in curves:
-        middle, low, high = lowess_with_interval(area, y, at)
-        axes.fill_between(at, low, high, color=colour, alpha=0.2, lw=0)
-        axes.plot(at, middle, color=colour, ls="--" if colour == "#222222" else "-")
-    axes.set_xlim(at[0], at[-1])
-    axes.set_xlabel("surface area", labelpad=1)
-
-
-def prediction_of(data):
-    return data["prediction"]
-
-
-def error_of(data):
-    return numpy.abs(data["prediction"] - data["target"])
-
-
-def draw_protein(_, folder):
-    """Figure 3: predictions for proteins larger than any in training, by method."""
-    methods = load_table1(folder)
-    trained = [name for name in methods if not name.startswith("ntk_")]
-    kernels = [name for name in methods if name.startswith("ntk_")]
-    groups = [(names, title) for names, title in
-              ((trained, "trained"), (kernels, "infinite width, exact")) if names]
-    targets = next(iter(methods.values()))["target"]
-    span = targets.max() - targets.min()
-    limits = targets.min() - 0.5 * span, targets.max() + 0.5 * span
-    figure = plt.figure(figsize=(7.0, 1.35 * len(groups) + 4.4))
-    outer = figure.add_gridspec(2, 1, height_ratios=[1.35 * len(groups), 4.0], hspace=0.22,
-                                left=0.075, right=0.99, top=0.965, bottom=0.115)
-    bars = outer[0].subgridspec(len(groups), 1, hspace=0.75)
-    for (names, _), place in zip(groups, bars):
-        cells = place.subgridspec(1, max(len(trained), len(kernels)), wspace=0.08)
-        for column, name in enumerate(names):
-            draw_histogram(figure.add_subplot(cells[column]), name, methods[name], limits)
-    smooth = outer[1].subgridspec(2, len(groups), wspace=0.16, hspace=0.3)
-    first = [None, None]
-    for column, (names, title) in enumerate(groups):
-        for row, (what, label) in enumerate(((prediction_of, "prediction"),
-                                             (error_of, "absolute error"))):
-            axes = figure.add_subplot(smooth[row, column], sharey=first[row] if column else None)
-            first[row] = axes if column == 0 else first[row]
-            draw_smooth(axes, methods, names, what)
-            if row == 0:
-                axes.set_title(title, pad=4)
-            if column == 0:
-                axes.set_ylabel(f"LOWESS of {label}")
-    shown = {METHODS[name][0].replace("NTK, ", ""): METHODS[name][1] for name in methods}
-    handles = [Line2D([], [], color=colour, label=label) for label, colour in shown.items()]
-    handles += [Line2D([], [], color="#222222", ls="--", label="target"),
-                Patch(color="#aaaaaa", alpha=0.4, label="95%, rows resampled")]
-    figure.legend(handles=handles, loc="lower center", ncol=min(len(handles), 7), frameon=False,
-                  handlelength=1.5, columnspacing=1.2)
+    legend_below(figure, [Line2D([], [], color=CURVE, label="kernel regression"),
+                          Patch(color=BAND, label="bound at $x$"),
+                          Line2D([], [], color="#444444", ls="--", lw=0.8,
+                                 label="bound for all $x$")])
     return figure
 
 

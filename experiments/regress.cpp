@@ -138,12 +138,6 @@ std::unique_ptr<Predictor> make_predictor(const Choice& choice, const Regression
   return std::make_unique<Stopped>(choice, task);
 }
 
-std::vector<double> in_own_units(const Tensor& values, const Standardiser& units) {
-  std::vector<double> result = values.to_vector<double>();
-  for (double& value : result) value = units.y_in_own_units(value);
-  return result;
-}
-
 // Standard deviations in y's own units, one a row; empty for --std none.
 std::vector<double> deviations(const Choice& choice, const RegressionTask& task,
                                const Predictor& predictor, const Examples& examples,
@@ -191,12 +185,13 @@ int run_regress(const Choice& choice, Context& context) {
   Json numbers = predictor->numbers(choice, task, context);
   std::vector<std::vector<std::string>> table = {{"", "rows", "RMSE", "R^2"}};
   const Examples* saved = &task.training();
-  std::vector<double> predicted =
-      in_own_units(predictor->mean(task.inputs(task.training())), task.standardiser());
+  std::vector<double> predicted = task.standardiser().y_in_own_units(
+      predictor->mean(task.inputs(task.training())).to_vector<double>());
   add_fit(numbers, table, "train", predicted, task.training().y);
   if (!choice.test.empty()) {
     saved = &test;
-    predicted = in_own_units(predictor->mean(task.inputs(test)), task.standardiser());
+    predicted =
+        task.standardiser().y_in_own_units(predictor->mean(task.inputs(test)).to_vector<double>());
     numbers["test"] = choice.test;
     numbers["test_rows"] = test.rows;
     if (!test.y.empty()) add_fit(numbers, table, "test", predicted, test.y);

@@ -61,13 +61,10 @@ RegressionTask::RegressionTask(const RegressionChoice& choice, const Context& co
 }
 
 Tensor RegressionTask::inputs(const Examples& examples) const {
-  return Tensor::from(standardiser_.x(examples), {examples.rows, examples.features})
-      .to(context_.device);
+  return standardiser_.inputs(examples, context_.device);
 }
 
-Tensor RegressionTask::targets() const {
-  return Tensor::from(standardiser_.y(training_), {training_.rows, 1}).to(context_.device);
-}
+Tensor RegressionTask::targets() const { return standardiser_.targets(training_, context_.device); }
 
 Regression RegressionTask::solve() const {
   RegressionOptions options = options_of(choice_);
@@ -78,13 +75,6 @@ Regression RegressionTask::solve() const {
   };
   context_.note(plan_line(Regression::plan(*kernel_, rows, 1, options), rows));
   return Regression(kernel_, inputs(training_), targets(), options);
-}
-
-std::vector<double> RegressionTask::predict(const Regression& regression,
-                                            const Examples& examples) const {
-  std::vector<double> values = regression.predict(inputs(examples)).to_vector<double>();
-  for (double& value : values) value = standardiser_.y_in_own_units(value);
-  return values;
 }
 
 Json data_json(const RegressionChoice& choice, const RegressionTask& task, const Context& context) {

@@ -39,9 +39,6 @@ class RegressionTask {
   /// Says what memory it will take, then solves. Throws what Regression throws.
   Regression solve() const;
 
-  /// Mean predictions in y's own units.
-  std::vector<double> predict(const Regression& regression, const Examples& examples) const;
-
  private:
   const RegressionChoice& choice_;
   const Context& context_;

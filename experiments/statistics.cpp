@@ -105,6 +105,17 @@ double rmse(std::span<const double> predicted, std::span<const double> wanted) {
   return std::sqrt(sum / static_cast<double>(wanted.size()));
 }
 
+double relative_distance(std::span<const double> a, std::span<const double> b) {
+  check<ShapeError>(a.size() == b.size(), "statistics", "got {} and {} values, wanted as many",
+                    a.size(), b.size());
+  double squares = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    squares += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  return std::sqrt(squares / size);
+}
+
 double r_squared(std::span<const double> predicted, std::span<const double> wanted) {
   check_pair("r_squared", predicted, wanted, 1);
   if (all_equal(wanted)) return std::numeric_limits<double>::quiet_NaN();

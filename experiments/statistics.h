@@ -27,6 +27,9 @@ double student_t_quantile(double probability, double degrees);
 /// Root of the mean squared difference. The spans must be equally long and not empty.
 double rmse(std::span<const double> predicted, std::span<const double> wanted);
 
+/// |a - b| / |b| in the 2-norm: of matrices, the Frobenius norm. The spans must be equally long.
+double relative_distance(std::span<const double> a, std::span<const double> b);
+
 /// 1 - sum of squared residuals / sum of squares about the mean of `wanted`.
 /// NaN where `wanted` is constant: there is no variance to explain.
 double r_squared(std::span<const double> predicted, std::span<const double> wanted);

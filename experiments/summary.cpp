@@ -1,7 +1,4 @@
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
+#include "../core/threads.h"
 #include "../core/version.h"
 #include "command.h"
 
@@ -10,11 +7,6 @@ namespace keel {
 Json summarise(const Context& context, const Json& numbers) {
   Json backend = Json::object();
   for (const auto& [name, what] : backends()) backend[name] = what;
-#ifdef _OPENMP
-  const int threads = omp_get_max_threads();
-#else
-  const int threads = 1;
-#endif
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - context.started;
   Json summary = {{"command", context.command_line},
                   {"date", context.date},
@@ -23,7 +15,7 @@ Json summarise(const Context& context, const Json& numbers) {
                   {"commit", git_commit()},
                   {"device", context.device.str()},
                   {"device_name", describe(context.device).name},
-                  {"threads", threads},
+                  {"threads", thread_count()},
                   {"backends", backend}};
   summary.update(numbers);
   return summary;

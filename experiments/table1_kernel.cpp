@@ -9,24 +9,12 @@
 #include "../ntk/certificate.h"
 #include "ridge_choice.h"
 #include "table1_member.h"
+#include "theory_setting.h"
 
 namespace keel {
 namespace {
 
 constexpr std::int64_t kFitRows = 8000;  // half as many judge
-
-struct Data {
-  Tensor x, y;  // [n, 9] and [n, 1] float64, standardised
-};
-
-Data data_of(const Examples& examples, const Standardiser& standardiser, Device device) {
-  return {Tensor::from(standardiser.x(examples), {examples.rows, examples.features}).to(device),
-          Tensor::from(standardiser.y(examples), {examples.rows, 1}).to(device)};
-}
-
-Data slice(const Data& data, std::int64_t begin, std::int64_t end) {
-  return {data.x.slice(begin, end), data.y.slice(begin, end)};
-}
 
 }  // namespace
 
@@ -34,14 +22,11 @@ Outcome solve_kernel(const Member& member, const Protein& protein, const Protein
                      const Table1Options& options, const Context& context) {
   const Examples training = examples_at(protein.rows, split.train);
   const Standardiser standardiser(Standardise::xy, training);
-  const Data all = data_of(training, standardiser, context.device);
+  const Tensor x = standardiser.inputs(training, context.device);
+  const Tensor y = standardiser.targets(training, context.device);
   const std::int64_t rows =
       options.ntk_rows == 0 ? training.rows : std::min(options.ntk_rows, training.rows);
-  InfiniteKernelOptions kernel_options;
-  kernel_options.first_sigma_w2 = 1;
-  kernel_options.device = context.device;
-  const auto kernel =
-      std::make_shared<InfiniteKernel>(member.spec(), training.features, kernel_options);
+  const auto kernel = paper_kernel(member.spec(), training.features, context.device);
 
   RidgeChoice ridge;
   if (options.ntk_ridge) {
@@ -49,20 +34,17 @@ Outcome solve_kernel(const Member& member, const Protein& protein, const Protein
   } else {
     const std::int64_t fit = std::min(kFitRows, rows);
     context.note(fmt::format("{}: choosing the ridge on {} rows", member.method, fit));
-    ridge = choose_ridge(kernel, all.x, all.y, fit);
+    ridge = choose_ridge(kernel, x, y, fit);
   }
-  const Data used = slice(all, 0, rows);
   RegressionOptions solver;
   solver.ridge.relative = ridge.relative;
   context.note(fmt::format("{}: {} rows, relative ridge {:.3g}, {} of memory", member.method, rows,
                            ridge.relative,
                            human_bytes(Regression::plan(*kernel, rows, 1, solver).total())));
-  const Regression regression(kernel, used.x, used.y, solver);
+  const Regression regression(kernel, x.slice(0, rows), y.slice(0, rows), solver);
   const auto predict = [&](const std::vector<std::int64_t>& at) {
-    const Data points = data_of(examples_at(protein.rows, at), standardiser, context.device);
-    std::vector<double> values = regression.predict(points.x).to_vector<double>();
-    for (double& value : values) value = standardiser.y_in_own_units(value);
-    return values;
+    const Tensor points = standardiser.inputs(examples_at(protein.rows, at), context.device);
+    return standardiser.y_in_own_units(regression.predict(points).to_vector<double>());
   };
   Outcome outcome;
   outcome.id = predict(split.id);

@@ -12,7 +12,7 @@ constexpr std::int64_t kCurvePoints = 501;
 
 std::string curves_csv(const std::vector<ToyRegression>& regressions, Device device) {
   const std::vector<double> x = evenly_spaced(-kCurveEnd, kCurveEnd, kCurvePoints);
-  const Tensor inputs = Tensor::from(x, {kCurvePoints, 1}).to(device);
+  const Tensor inputs = rows_of(x, 1).to(device);
   Csv csv({"dataset", "net", "x", "mean", "bound_at_x", "bound"});
   for (const ToyRegression& one : regressions) {
     const Kernel& kernel = one.regression->kernel();

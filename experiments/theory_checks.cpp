@@ -41,16 +41,6 @@ NetOptions finite_options(const Context& context, std::int64_t members) {
   return options;
 }
 
-double relative_distance(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
-  double squares = 0, size = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    squares += (x[i] - y[i]) * (x[i] - y[i]);
-    size += y[i] * y[i];
-  }
-  return std::sqrt(squares / size);
-}
-
 }  // namespace
 
 std::vector<Check> check_diagonals() {
@@ -132,7 +122,8 @@ std::vector<Check> check_convergence(std::int64_t seeds, const Context& context,
         NetOptions options = finite_options(context, 1);
         options.seed += static_cast<std::uint64_t>(s);
         const Jacobian jacobian(Net(net.spec(width), kInputs, options), x);
-        const double distance = relative_distance(jacobian.gram(jacobian), limit);
+        const double distance =
+            relative_distance(jacobian.gram().to_vector<double>(), limit.to_vector<double>());
         squares += distance * distance / static_cast<double>(seeds);
       }
       distances.push_back(std::sqrt(squares));
@@ -188,7 +179,7 @@ std::vector<Check> check_explosion(Device device) {
           "{}: trained on f(1,0) = 1, f(0,1) = -1, E f passes any bound (Theorem 3.1)", net.label);
       check.holds = beyond.has_value() && std::abs(slope - 1) < 1e-3;
       if (beyond) {
-        const double distance = std::hypot(beyond->x[0], beyond->x[1]);
+        const double distance = beyond->distance();
         check.measured = fmt::format("grows as |x|^{:.4f}; passes {:g} at |x| = {}", slope, kWanted,
                                      brief(distance, 3));
         check.numbers["exceeds"] = kWanted;

@@ -6,10 +6,6 @@
 
 namespace keel {
 
-Tensor rows_of(const std::vector<double>& values, std::int64_t width) {
-  return Tensor::from(values, {static_cast<std::int64_t>(values.size()) / width, width});
-}
-
 std::string TheoryNet::spec(std::int64_t width) const {
   const std::string name = this->name, norm = "layernorm(affine=0, eps=0) ";
   const std::string first = name == "ln_first" || name == "ln_every" ? norm : "";
@@ -27,13 +23,18 @@ const std::vector<TheoryNet>& theory_nets() {
   return all;
 }
 
-std::shared_ptr<const InfiniteKernel> theory_kernel(const TheoryNet& net, std::int64_t inputs,
-                                                    Device device) {
+std::shared_ptr<const InfiniteKernel> paper_kernel(std::string_view spec, std::int64_t inputs,
+                                                   Device device) {
   InfiniteKernelOptions options;
   options.first_sigma_w2 = 1;
   options.sigma_b2 = kTheorySigmaB2;
   options.device = device;
-  return std::make_shared<InfiniteKernel>(net.spec(128), inputs, options);
+  return std::make_shared<InfiniteKernel>(spec, inputs, options);
+}
+
+std::shared_ptr<const InfiniteKernel> theory_kernel(const TheoryNet& net, std::int64_t inputs,
+                                                    Device device) {
+  return paper_kernel(net.spec(128), inputs, device);
 }
 
 std::vector<ToyRegression> toy_regressions(Device device) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../ntk/certificate.h"
@@ -13,9 +14,6 @@
 namespace keel {
 
 inline constexpr double kTheorySigmaB2 = 0.01;
-
-/// [values / width, width] float64 on the CPU.
-Tensor rows_of(const std::vector<double>& values, std::int64_t width);
 
 /// A net of the theory: its SPEC with hidden layers of `width`.
 struct TheoryNet {
@@ -28,6 +26,9 @@ struct TheoryNet {
 /// standard, ln_first, ln_second, ln_every: the paper's four.
 const std::vector<TheoryNet>& theory_nets();
 
+/// The infinite-width kernel of any net in this setting.
+std::shared_ptr<const InfiniteKernel> paper_kernel(std::string_view spec, std::int64_t inputs,
+                                                   Device device);
 std::shared_ptr<const InfiniteKernel> theory_kernel(const TheoryNet& net, std::int64_t inputs,
                                                     Device device);
 

@@ -17,7 +17,7 @@ constexpr double kLearningRate = 1e-3;
 // Predictions of each member at the points x.
 Rows predict(const Net& net, const std::vector<double>& x, Device device) {
   const auto n = static_cast<std::int64_t>(x.size());
-  const Tensor inputs = Tensor::from(x, {n, 1}).to(DType::f32).to(device);
+  const Tensor inputs = rows_of(x, 1).to(DType::f32).to(device);
   const std::vector<double> all = net.predict(inputs).to_vector<double>();
   Rows rows;
   for (auto row = all.begin(); row != all.end(); row += n) rows.emplace_back(row, row + n);
@@ -105,6 +105,10 @@ std::vector<double> log_spaced(double begin, double end, std::int64_t count) {
   return points;
 }
 
+Tensor rows_of(const std::vector<double>& values, std::int64_t width) {
+  return Tensor::from(values, {static_cast<std::int64_t>(values.size()) / width, width});
+}
+
 ToyNet toy_net(const std::string& net, const std::string& activation) {
   const bool first = net == "ln_first" || net == "ln_every";
   const bool second = net == "ln_second" || net == "ln_every";
@@ -135,7 +139,7 @@ ToyRun run_toy_figure(const std::vector<ToyNet>& nets, const ToyOptions& options
   ToyRun run;
   run.training_x = evenly_spaced(-kToyEnd, kToyEnd, kToyPoints);
   run.x = evenly_spaced(-kCurveEnd, kCurveEnd, kCurvePoints);
-  const Tensor x = Tensor::from(run.training_x, {kToyPoints, 1}).to(DType::f32).to(options.device);
+  const Tensor x = rows_of(run.training_x, 1).to(DType::f32).to(options.device);
   const Tensor y = targets(run.training_x, options);
 
   NetOptions net_options;

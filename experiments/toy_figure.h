@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../core/device.h"
+#include "../core/tensor.h"
 #include "statistics.h"
 
 namespace keel {
@@ -29,6 +29,9 @@ inline constexpr double kCurveEnd = 25;  ///< curves on [-kCurveEnd, kCurveEnd]
 /// `count` values from `begin` to `end`, both included; at equal ratios for log_spaced.
 std::vector<double> evenly_spaced(double begin, double end, std::int64_t count);
 std::vector<double> log_spaced(double begin, double end, std::int64_t count);
+
+/// [values / width, width] float64 on the CPU.
+Tensor rows_of(const std::vector<double>& values, std::int64_t width);
 
 /// A column of a figure.
 struct ToyNet {

@@ -6,7 +6,6 @@
 
 #include "../core/random.h"
 #include "../nn/trainer.h"
-#include "../ntk/infinite_kernel.h"
 #include "boosting.h"
 #include "examples.h"
 #include "progress_bar.h"
@@ -14,6 +13,7 @@
 #include "ridge_choice.h"
 #include "statistics.h"
 #include "text_table.h"
+#include "theory_setting.h"
 #include "toy_figure.h"
 
 namespace keel {
@@ -90,37 +90,22 @@ Split split_of(const Set& set, std::uint64_t seed) {
           Standardiser(Standardise::xy, training)};
 }
 
-Tensor x_of(const Split& split, const Examples& examples, Device device) {
-  return Tensor::from(split.standardiser.x(examples), {examples.rows, examples.features})
-      .to(device);
-}
-
-Tensor y_of(const Split& split, Device device) {
-  return Tensor::from(split.standardiser.y(split.training), {split.training.rows, 1}).to(device);
-}
-
-double test_rmse(const Split& split, std::vector<double> predicted, bool standardised) {
-  if (standardised)
-    for (double& value : predicted) value = split.standardiser.y_in_own_units(value);
-  return rmse(predicted, split.test.y);
-}
-
 double by_kernel(const std::string& net, const Split& split, const Context& context) {
-  InfiniteKernelOptions options;
-  options.first_sigma_w2 = 1;
-  options.device = context.device;
+  const Standardiser& units = split.standardiser;
   const auto kernel =
-      std::make_shared<InfiniteKernel>(toy_net(net, "relu").spec, split.training.features, options);
-  const Tensor x = x_of(split, split.training, context.device), y = y_of(split, context.device);
+      paper_kernel(toy_net(net, "relu").spec, split.training.features, context.device);
+  const Tensor x = units.inputs(split.training, context.device);
+  const Tensor y = units.targets(split.training, context.device);
   RegressionOptions solver;
   solver.ridge.relative = choose_ridge(kernel, x, y, 2000).relative;
-  const Regression regression(kernel, x, y, solver);
-  return test_rmse(
-      split, regression.predict(x_of(split, split.test, context.device)).to_vector<double>(), true);
+  const Tensor predicted =
+      Regression(kernel, x, y, solver).predict(units.inputs(split.test, context.device));
+  return rmse(units.y_in_own_units(predicted.to_vector<double>()), split.test.y);
 }
 
 double by_training(const std::string& net, const Split& split, std::uint64_t seed,
                    std::int64_t epochs, const Context& context) {
+  const Standardiser& units = split.standardiser;
   NetOptions options;
   options.seed = seed;
   options.device = context.device;
@@ -128,12 +113,10 @@ double by_training(const std::string& net, const Split& split, std::uint64_t see
   TrainOptions training;
   training.epochs = epochs;
   training.optimiser = AdamOptions{1e-3};
-  train(trained, x_of(split, split.training, context.device).to(DType::f32),
-        y_of(split, context.device).to(DType::f32), training);
-  return test_rmse(
-      split,
-      trained.predict(x_of(split, split.test, context.device).to(DType::f32)).to_vector<double>(),
-      true);
+  train(trained, units.inputs(split.training, context.device).to(DType::f32),
+        units.targets(split.training, context.device).to(DType::f32), training);
+  const Tensor predicted = trained.predict(units.inputs(split.test, context.device).to(DType::f32));
+  return rmse(units.y_in_own_units(predicted.to_vector<double>()), split.test.y);
 }
 
 struct Method {
@@ -149,8 +132,7 @@ constexpr Method kMethods[] = {{"ntk_standard", "infinite, no LN"},
 double run_method(const std::string& method, const Split& split, std::uint64_t seed,
                   std::int64_t epochs, const Context& context) {
   if (method.starts_with("ntk_")) return by_kernel(method.substr(4), split, context);
-  if (method == "xgboost")
-    return test_rmse(split, Boosting(split.training).predict(split.test), false);
+  if (method == "xgboost") return rmse(Boosting(split.training).predict(split.test), split.test.y);
   return by_training(method, split, seed, epochs, context);
 }
 

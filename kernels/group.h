@@ -8,8 +8,7 @@
 //  3. f is pure in `sum` and `max`.
 //  4. No Program reads what another member, or another row, wrote in the same launch.
 //  5. n is at most the width that the launcher was told (or 128, 1024, ... where it was told less):
-//  a
-//     GPU's group holds no more, and would leave out the rest. ThreadGroup ends the test.
+//     a GPU's group holds no more, and would leave out the rest. ThreadGroup ends the test.
 #pragma once
 
 #include <cmath>

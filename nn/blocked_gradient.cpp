@@ -1,12 +1,9 @@
 #include "blocked_gradient.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include <algorithm>
 #include <exception>
 
+#include "../core/threads.h"
 #include "../kernels/gradient_sink.h"
 #include "../kernels/mse.h"
 
@@ -20,22 +17,6 @@ constexpr std::int64_t kRuns = 64;  // of blocks: what threads share a step by
 
 std::int64_t block_rows_for(std::int64_t widest) {
   return std::clamp<std::int64_t>(kBlockElements / widest / 16 * 16, 64, 512);
-}
-
-int threads() {
-#ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
-
-std::size_t thread() {
-#ifdef _OPENMP
-  return static_cast<std::size_t>(omp_get_thread_num());
-#else
-  return 0;
-#endif
 }
 
 }  // namespace
@@ -73,7 +54,7 @@ BlockedGradient::BlockedGradient(const Net& net, Tensor gradients)
 BlockedGradient::~BlockedGradient() = default;
 
 BlockedGradient::Worker& BlockedGradient::worker() {
-  std::unique_ptr<Worker>& own = workers_[thread()];
+  std::unique_ptr<Worker>& own = workers_[static_cast<std::size_t>(thread_index())];
   if (!own) own = std::make_unique<Worker>(net_);
   return *own;
 }
@@ -84,7 +65,7 @@ double BlockedGradient::run(const Tensor& x, const Tensor& y) {
   if (!shares_.defined() || shares_.size(0) < runs)
     shares_ = Tensor::empty({runs, gradients_.elements()}, gradients_.dtype());
   losses_.assign(static_cast<std::size_t>(runs), 0);
-  if (workers_.size() < static_cast<std::size_t>(threads())) workers_.resize(threads());
+  if (workers_.size() < static_cast<std::size_t>(thread_count())) workers_.resize(thread_count());
   std::exception_ptr problem;  // must not leave a parallel region
 #pragma omp parallel for schedule(dynamic) if (runs > 1)
   for (std::int64_t run = 0; run < runs; ++run) {

@@ -1,33 +1,14 @@
 #include "trainer.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include <exception>
 #include <optional>
 
+#include "../core/threads.h"
 #include "flush_denormals.h"
 #include "training.h"
 
 namespace keel {
 namespace {
-
-int threads() {
-#ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
-
-std::size_t thread() {
-#ifdef _OPENMP
-  return static_cast<std::size_t>(omp_get_thread_num());
-#else
-  return 0;
-#endif
-}
 
 // Whether ops have so much to do for one member that all threads can share it.
 bool large(const Training& training) {
@@ -93,7 +74,7 @@ class MemberRun {
 template <class State>
 class EveryThread {
  public:
-  EveryThread() : states_(static_cast<std::size_t>(threads())) {
+  EveryThread() : states_(static_cast<std::size_t>(thread_count())) {
     on_each([](std::optional<State>& state) { state.emplace(); });
   }
   ~EveryThread() {
@@ -104,7 +85,7 @@ class EveryThread {
   template <class F>
   void on_each(F f) {
 #pragma omp parallel num_threads(static_cast <int>(states_.size()))
-    f(states_[thread()]);
+    f(states_[static_cast<std::size_t>(thread_index())]);
   }
   std::vector<std::optional<State>> states_;
 };
@@ -128,11 +109,12 @@ void train_on_cpu(Training& training) {
     }
   };
   // A region of one thread would make each op's own region start threads anew.
-  if (members == 1 || (members < threads() && large(training))) {
+  if (members == 1 || (members < thread_count() && large(training))) {
     const EveryThread<FlushDenormals> flush;  // ops will share them
     work();
   } else {
-#pragma omp parallel num_threads(static_cast <int>(std::min <std::int64_t>(members, threads())))
+#pragma omp parallel num_threads( \
+    static_cast <int>(std::min <std::int64_t>(members, thread_count())))
     work();
   }
   if (problem) std::rethrow_exception(problem);

@@ -159,6 +159,8 @@ void check_options(std::int64_t width, const Tensor& starts, const SearchOptions
 
 }  // namespace
 
+double Found::distance() const { return norm(x); }
+
 Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& starts,
                      const SearchOptions& options) {
   check_options(width, starts, options);

@@ -26,6 +26,7 @@ struct Found {
   double value = 0;       ///< the largest found
   std::vector<double> x;  ///< where, [d]
   std::int64_t evaluations = 0;
+  double distance() const;  ///< |x|
 };
 
 /// Largest value of `f` over |x| <= farthest that rays from the origin and gradient ascent find: a
