@@ -83,6 +83,11 @@ void declare_table1(CLI::App& app, Table1Options& options) {
       ->check(CLI::IsMember({"standard", "ntk"}))
       ->capture_default_str()
       ->group(group);
+  app.add_option("--weights", options.recipe.weights,
+                 "what the nets' weights are drawn from: normal or uniform")
+      ->check(CLI::IsMember({"normal", "uniform"}))
+      ->capture_default_str()
+      ->group(group);
   app.add_flag("--recipes", options.recipes,
                "standard and ln_every with every recipe instead (default: 1 seed)")
       ->group(group);

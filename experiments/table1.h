@@ -17,9 +17,10 @@ struct Recipe {
   std::string standardise = "x";              ///< inputs, or inputs and target (xy)
   bool ln_affine = true;                      ///< Layer Norm with trainable gain and bias
   std::string parameterisation = "standard";  ///< or ntk
+  std::string weights = "normal";             ///< or uniform
 
-  std::string text() const;  ///< "x, affine LN, standard parameterisation"
-  std::string name() const;  ///< "x-affine-standard": for files
+  std::string text() const;  ///< "inputs standardised, LN with gain and bias, ..."
+  std::string name() const;  ///< "x-affine-standard", "x-affine-standard-uniform": for files
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 

@@ -42,19 +42,22 @@ Net make_net(const Member& member, std::int64_t features, Device device) {
   options.device = device;
   options.parameterisation =
       member.recipe.parameterisation == "ntk" ? Parameterisation::ntk : Parameterisation::standard;
+  if (member.recipe.weights == "uniform") options.weights = Distribution::uniform;
   return Net(member.spec(), features, options);
 }
 
 }  // namespace
 
 std::string Recipe::text() const {
-  return fmt::format("{} standardised, LN {} gain and bias, {} parameterisation",
+  return fmt::format("{} standardised, LN {} gain and bias, {} parameterisation{}",
                      standardise == "xy" ? "inputs and target" : "inputs",
-                     ln_affine ? "with" : "without", parameterisation);
+                     ln_affine ? "with" : "without", parameterisation,
+                     weights == "uniform" ? ", uniform weights" : "");
 }
 
 std::string Recipe::name() const {
-  return fmt::format("{}-{}-{}", standardise, ln_affine ? "affine" : "plain", parameterisation);
+  return fmt::format("{}-{}-{}{}", standardise, ln_affine ? "affine" : "plain", parameterisation,
+                     weights == "uniform" ? "-uniform" : "");
 }
 
 const std::vector<std::string>& table1_methods() {

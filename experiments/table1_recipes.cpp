@@ -12,9 +12,11 @@ namespace {
 // Gain and bias matter to nets with LN alone.
 std::vector<Recipe> all_recipes() {
   std::vector<Recipe> recipes;
-  for (const char* parameterisation : {"standard", "ntk"})
+  for (const auto& [parameterisation, weights] :
+       {std::pair("standard", "normal"), {"standard", "uniform"}, {"ntk", "normal"}})
     for (const char* standardise : {"x", "xy"})
-      for (bool affine : {true, false}) recipes.push_back({standardise, affine, parameterisation});
+      for (bool affine : {true, false})
+        recipes.push_back({standardise, affine, parameterisation, weights});
   return recipes;
 }
 

@@ -88,15 +88,14 @@ Json setting_json(const Table1Task& task) {
           {"first_seed", task.context.options.seed},
           {"epochs", task.epochs},
           {"nets",
-           "2 x 128 ReLU, LN before the activation (eps 1e-5), weights N(0, 2 / fan_in), "
+           "2 x 128 ReLU, LN before the activation (eps 1e-5), weights of variance 2 / fan_in, "
            "biases N(0, 0.01), full-batch Adam, step size 0.001"},
           {"kernels",
            "infinite width, sigma_w2 1 in the first layer and 2 in the others, sigma_b2 "
            "0.01, LN without gain and bias, NTK parameterisation; inputs and target "
            "standardised"},
           {"ntk_seeds", task.options.ntk_seeds},
-          {"xgboost_version", boosting_version()},
-          {"not_tried", "Kaiming uniform: nets are drawn from normal distributions only"}};
+          {"xgboost_version", boosting_version()}};
 }
 
 Json recipe_json(const Recipe& recipe) {
@@ -104,7 +103,8 @@ Json recipe_json(const Recipe& recipe) {
           {"text", recipe.text()},
           {"standardise", recipe.standardise},
           {"ln_affine", recipe.ln_affine},
-          {"parameterisation", recipe.parameterisation}};
+          {"parameterisation", recipe.parameterisation},
+          {"weights", recipe.weights}};
 }
 
 Reproduced stopped(const Table1Task& task) {

@@ -25,11 +25,13 @@ const Tensor& find(const SafeTensors& content, const std::string& path, const st
 
 std::string net_text(const Net& net) {
   const NetOptions& o = net.options();
-  return fmt::format("{} on {} inputs, {}, sigma_w2 {}, first {}, sigma_b2 {}, seeds {}, {} on {}",
-                     spec_text(net.spec()), net.input_width(),
-                     o.parameterisation == Parameterisation::ntk ? "ntk" : "standard", o.sigma_w2,
-                     o.first_sigma_w2.value_or(o.sigma_w2), o.sigma_b2, fmt::join(o.seeds, ","),
-                     name_of(o.dtype), o.device.is_cpu() ? "cpu" : "cuda");
+  return fmt::format(
+      "{} on {} inputs, {},{} sigma_w2 {}, first {}, sigma_b2 {}, seeds {}, {} on {}",
+      spec_text(net.spec()), net.input_width(),
+      o.parameterisation == Parameterisation::ntk ? "ntk" : "standard",
+      o.weights == Distribution::uniform ? " uniform weights," : "", o.sigma_w2,
+      o.first_sigma_w2.value_or(o.sigma_w2), o.sigma_b2, fmt::join(o.seeds, ","), name_of(o.dtype),
+      o.device.is_cpu() ? "cpu" : "cuda");
 }
 
 std::string training_text(const StepOptions& options) {

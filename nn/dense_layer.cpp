@@ -17,8 +17,10 @@ std::vector<ParameterSpec> DenseLayer::parameters(std::int64_t input_width) cons
   const double weight = std::sqrt(init_.sigma_w2 / static_cast<double>(input_width));
   const double bias = std::sqrt(init_.sigma_b2);
   if (init_.parameterisation == Parameterisation::ntk)
-    return {{"weight", {width_, input_width}, 0, 1, weight}, {"bias", {width_}, 0, 1, bias}};
-  return {{"weight", {width_, input_width}, 0, weight}, {"bias", {width_}, 0, bias}};
+    return {{"weight", {width_, input_width}, 0, 1, weight, init_.weights},
+            {"bias", {width_}, 0, 1, bias}};
+  return {{"weight", {width_, input_width}, 0, weight, 1, init_.weights},
+          {"bias", {width_}, 0, bias}};
 }
 
 Var DenseLayer::apply(const Var& x, std::span<const Var> parameters) const {

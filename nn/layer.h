@@ -19,19 +19,25 @@ namespace keel {
 /// Hongler, Neural Tangent Kernel (2018), section 3. Both give the same function at initialisation.
 enum class Parameterisation { standard, ntk };
 
+/// What weights are drawn from, either of mean 0 and of the variance that the parameterisation
+/// says; biases are always normal. With sigma_w2 = 2: "Kaiming normal" and "Kaiming uniform".
+enum class Distribution { normal, uniform };
+
 /// How a dense layer is drawn and scaled. sigma_w2 = 2 is He et al. (2015), eq. 10.
 struct DenseInit {
   Parameterisation parameterisation = Parameterisation::standard;
   double sigma_w2 = 2, sigma_b2 = 0.01;
+  Distribution weights = Distribution::normal;
 };
 
-/// A trainable tensor of one member: `name` as in a PyTorch state_dict; drawn as mean + stddev
-/// N(0, 1), and used times `scale`, which is 1 but for the dense layers of the NTK
-/// parameterisation.
+/// A trainable tensor of one member: `name` as in a PyTorch state_dict; drawn with this mean and
+/// standard deviation, all equal where the latter is 0, and used times `scale`, which is 1 but for
+/// the dense layers of the NTK parameterisation.
 struct ParameterSpec {
   std::string name;
   Shape shape;
   double mean = 0, stddev = 0, scale = 1;
+  Distribution distribution = Distribution::normal;
 };
 
 /// What a kernel map depends on: what the layers before it left.

@@ -5,7 +5,7 @@ namespace keel {
 void ParameterLayout::push_back(std::int64_t layer, const ParameterSpec& parameter) {
   constexpr std::int64_t kAlign = 16;
   entries_.push_back({fmt::format("{}.{}", layer, parameter.name), parameter.shape, elements_,
-                      parameter.mean, parameter.stddev, parameter.scale});
+                      parameter.mean, parameter.stddev, parameter.scale, parameter.distribution});
   elements_ += (members_ * parameter.shape.elements() + kAlign - 1) / kAlign * kAlign;
 }
 

@@ -18,6 +18,7 @@ class ParameterLayout {
     Shape member;      ///< shape within one member
     std::int64_t begin;
     double mean, stddev, scale;  ///< as in ParameterSpec
+    Distribution distribution;
   };
 
   explicit ParameterLayout(std::int64_t members) : members_(members) {}

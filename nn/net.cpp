@@ -24,6 +24,16 @@ NetOptions with_seeds(NetOptions options) {
   return options;
 }
 
+Tensor drawn(const ParameterLayout::Entry& entry, RandomKey key, DType dtype) {
+  if (entry.distribution == Distribution::normal)
+    return normal(entry.member, key, entry.stddev, dtype);
+  // In double: float32's draws are cut to 24 bits, always downwards.
+  std::vector<double> values = uniform(entry.member, key, DType::f64).to_vector<double>();
+  const double end = std::sqrt(3.0) * entry.stddev;  // its variance: end^2 / 3
+  for (double& value : values) value = (2 * value - 1) * end;
+  return Tensor::from(values, entry.member).to(dtype);
+}
+
 // Rows a block of predict: about 16 MiB of float32 activations a layer.
 std::int64_t block_rows(std::int64_t members, std::int64_t widest) {
   constexpr std::int64_t kElements = std::int64_t{1} << 22;
@@ -42,7 +52,8 @@ Net::Net(Undrawn, Spec spec, std::int64_t input_width, NetOptions options)
   std::int64_t width = widest_ = input_width;
   bool first_dense = true;
   for (const LayerSpec& layer : spec_) {
-    DenseInit init{options_.parameterisation, options_.sigma_w2, options_.sigma_b2};
+    DenseInit init{options_.parameterisation, options_.sigma_w2, options_.sigma_b2,
+                   options_.weights};
     if (layer.kind == LayerKind::dense && std::exchange(first_dense, false))
       init.sigma_w2 = options_.first_sigma_w2.value_or(options_.sigma_w2);
     layers_.push_back(make_layer(layer, init));
@@ -76,8 +87,7 @@ void Net::draw() {
       if (entry.stddev == 0)
         fill(home, entry.mean);
       else
-        copy(home, normal(entry.member, {options_.seeds[s], streams::parameter(p)}, entry.stddev,
-                          host.dtype()));
+        copy(home, drawn(entry, {options_.seeds[s], streams::parameter(p)}, host.dtype()));
     }
   }
   copy(flat_, host);

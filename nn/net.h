@@ -22,6 +22,7 @@ struct NetOptions {
   double sigma_w2 = 2;                     ///< of every dense layer,
   std::optional<double> first_sigma_w2{};  ///< but the first, where this is given
   double sigma_b2 = 0.01;
+  Distribution weights = Distribution::normal;
 };
 
 /// The parameters live in one flat tensor, laid out by layout(). Member s has exactly the weights

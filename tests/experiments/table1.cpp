@@ -218,7 +218,7 @@ TEST_CASE("table1: recipes, one by one and as a grid") {
   const Ran grid = data.run(out, {"--recipes"});
   REQUIRE(grid.code == 0);
   const auto summary = json_of(out + "/summary.json");
-  REQUIRE(summary["recipes"].size() == 8);
+  REQUIRE(summary["recipes"].size() == 12);
   CHECK(grid.out.find("nearest: " + summary["nearest"].get<std::string>()) != std::string::npos);
   CHECK(read_file(out + "/recipes.csv").starts_with("recipe,standard_id_r2,"));
 
@@ -227,8 +227,20 @@ TEST_CASE("table1: recipes, one by one and as a grid") {
                                      "--ln-affine", "0", "--param", "ntk"});
   REQUIRE(one.code == 0);
   const auto row = json_of(data.folder / "one/summary.json")["rows"][0];
-  for (const auto& recipe : summary["recipes"])
-    if (recipe["name"] == "xy-plain-ntk") CHECK(recipe["ln_every_ood_r2"] == row["ood_r2"]);
+  const Ran uniform = data.run(data.folder / "uniform",
+                               {"--methods", "ln_every", "--seeds", "1", "--weights", "uniform"});
+  REQUIRE(uniform.code == 0);
+  const auto other = json_of(data.folder / "uniform/summary.json")["rows"][0];
+  int found = 0;
+  for (const auto& recipe : summary["recipes"]) {
+    const std::string name = recipe["name"];
+    const bool same_as_one = name == "xy-plain-ntk";
+    const bool same_as_uniform = name == "x-affine-standard-uniform";
+    found += same_as_one + same_as_uniform;
+    CHECK((recipe["ln_every_ood_r2"] == row["ood_r2"]) == same_as_one);
+    CHECK((recipe["ln_every_ood_r2"] == other["ood_r2"]) == same_as_uniform);
+  }
+  CHECK(found == 2);
 }
 
 TEST_CASE("table1: bad input") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "../../core/random.h"
@@ -62,6 +63,30 @@ TEST_CASE("net: Kaiming-normal weights, biases N(0, 0.01), gain 1") {
   for (double gain : values(2)) CHECK(gain == 1);
   for (double bias : values(3)) CHECK(bias == 0);
   CHECK(variance_of(values(4)) == doctest::Approx(2.0 / 400).epsilon(0.03));
+}
+
+TEST_CASE("net: Kaiming-uniform weights have the variance of normal ones, and biases stay normal") {
+  for (const auto parameterisation : {Parameterisation::standard, Parameterisation::ntk}) {
+    const Net net("dense(400) relu dense(300) dense(1)", 50,
+                  {.parameterisation = parameterisation,
+                   .first_sigma_w2 = 1.0,
+                   .weights = Distribution::uniform});
+    const bool ntk = parameterisation == Parameterisation::ntk;
+    for (const auto& [p, fan_in_variance] : {std::pair(0, 1.0 / 50), {2, 2.0 / 400}}) {
+      const double variance = ntk ? 1 : fan_in_variance, end = std::sqrt(3 * variance);
+      const auto weights = net.layout().view(net.flat(), p).to_vector<double>();
+      CHECK(variance_of(weights) == doctest::Approx(variance).epsilon(0.02));
+      CHECK(std::abs(mean_of(weights)) < 0.02 * end);
+      const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
+      CHECK(*least >= -end);
+      CHECK(*least < -0.99 * end);
+      CHECK(*most <= end * (1 + 1e-7));  // rounded to float32
+      CHECK(*most > 0.99 * end);
+    }
+    const auto biases = net.layout().view(net.flat(), 1).to_vector<double>();
+    CHECK(variance_of(biases) == doctest::Approx(ntk ? 1 : 0.01).epsilon(0.25));
+    CHECK(*std::max_element(biases.begin(), biases.end()) > std::sqrt(3 * (ntk ? 1 : 0.01)));
+  }
 }
 
 TEST_CASE("net: a member has the weights, and the outputs, of a net of its own") {
