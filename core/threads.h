@@ -34,4 +34,25 @@ inline bool inside_parallel_region() {
 #endif
 }
 
+/// Parallel regions have at most so many threads while this lives; 0: as many as before. Without
+/// OpenMP there is one, whatever is asked for.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit([[maybe_unused]] int threads) : before_(thread_count()) {
+#ifdef _OPENMP
+    if (threads > 0) omp_set_num_threads(threads);
+#endif
+  }
+  ~ThreadLimit() {
+#ifdef _OPENMP
+    omp_set_num_threads(before_);
+#endif
+  }
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  [[maybe_unused]] int before_;
+};
+
 }  // namespace keel

@@ -1,9 +1,5 @@
 #include "command_line.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -14,6 +10,7 @@
 #include <optional>
 #include <ostream>
 
+#include "../core/threads.h"
 #include "../core/version.h"
 #include "command.h"
 
@@ -38,29 +35,6 @@ std::string utc_now() {
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
 }
-
-// --threads for as long as a command runs.
-class ThreadLimit {
- public:
-  explicit ThreadLimit(int threads) {
-#ifdef _OPENMP
-    before_ = omp_get_max_threads();
-    if (threads > 0) omp_set_num_threads(threads);
-#else
-    check(threads <= 1, "threads", "got --threads {}, but this build has no OpenMP", threads);
-#endif
-  }
-  ~ThreadLimit() {
-#ifdef _OPENMP
-    omp_set_num_threads(before_);
-#endif
-  }
-  ThreadLimit(const ThreadLimit&) = delete;
-  ThreadLimit& operator=(const ThreadLimit&) = delete;
-
- private:
-  [[maybe_unused]] int before_ = 1;
-};
 
 std::optional<double> finite_number(const std::string& text) {
   double value = 0;
@@ -136,6 +110,8 @@ int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::os
   }
 
   const ThreadLimit limit(options.threads);
+  check(options.threads <= thread_count(), "threads",
+        "got --threads {}, but this build has no OpenMP", options.threads);
   Context context{
       std::move(command_line), options, Device::parse(options.device), out, err, started, date};
   for (std::size_t i = 0; i < runs.size(); ++i)

@@ -7,9 +7,8 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+
+#include "../../core/threads.h"
 
 using namespace keel;
 
@@ -153,20 +152,16 @@ TEST_CASE("shape and size do not change the draws, odd sizes included") {
   CHECK(normal({3, 0}, {1, 1}, 1, DType::f64).elements() == 0);
 }
 
-#ifdef _OPENMP
 TEST_CASE("the number of threads does not change a bit") {
-  const int before = omp_get_max_threads();
   const auto draw = [](int threads) {
-    omp_set_num_threads(threads);
+    const ThreadLimit limit(threads);
     return std::pair(uniform({100001}, {2, 3}, DType::f64).to_vector<double>(),
                      normal({100001}, {2, 3}, 1.5).to_vector<float>());
   };
   const auto one = draw(1), four = draw(4), seven = draw(7);
-  omp_set_num_threads(before);
   CHECK(one == four);
   CHECK(one == seven);
 }
-#endif
 
 TEST_CASE("seeds and streams name different sequences") {
   constexpr std::uint64_t kHigh = std::uint64_t{1} << 32;

@@ -3,14 +3,12 @@
 #include "../../kernels/cholesky.h"
 
 #include <doctest/doctest.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <cmath>
 #include <limits>
 
 #include "../../core/random.h"
+#include "../../core/threads.h"
 #include "../../kernels/gemm.h"
 #include "../../kernels/triangle.h"
 #include "../gpu.h"
@@ -200,9 +198,7 @@ TEST_CASE("triangular solves refuse what does not fit and do nothing for no colu
   solve_lower(Tensor::zeros({2, 2}), Tensor::zeros({2, 0}));
 }
 
-#ifdef _OPENMP
 TEST_CASE("solves and symmetric products have the same bits for any number of threads") {
-  const int threads = omp_get_max_threads();
   const int64_t n = 1001;
   const Tensor a = positive_definite(n, 10, DType::f64), l = a.clone();
   REQUIRE_FALSE(cholesky(l).has_value());
@@ -210,7 +206,7 @@ TEST_CASE("solves and symmetric products have the same bits for any number of th
     const Tensor b = normal({n, k}, {.seed = 3, .stream = 1}, 1, DType::f64);
     std::vector<double> first_solve, first_product;
     for (int count : {1, 2, 3}) {
-      omp_set_num_threads(count);
+      const ThreadLimit limit(count);
       const Tensor x = b.clone(), product = Tensor::empty({n, k}, DType::f64);
       solve_lower(l, x);
       solve_lower_transposed(l, x);
@@ -221,9 +217,7 @@ TEST_CASE("solves and symmetric products have the same bits for any number of th
       CHECK(product.to_vector<double>() == first_product);
     }
   }
-  omp_set_num_threads(threads);
 }
-#endif
 
 namespace {
 

@@ -1,12 +1,10 @@
 #include "../../kernels/factor_gram.h"
 
 #include <doctest/doctest.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <algorithm>
 
+#include "../../core/threads.h"
 #include "../gpu.h"
 #include "gram_terms.h"
 
@@ -88,15 +86,11 @@ TEST_CASE("factor_gram: the bits of an entry depend on its two rows alone") {
           for (int64_t j = 0; j < cols; ++j)
             differ += got[i * cols + j] != wanted[(begin + i) * n + col + j];
       }
-#ifdef _OPENMP
-    const int before = omp_get_max_threads();
     for (const int threads : {1, 4}) {
-      omp_set_num_threads(threads);
+      const ThreadLimit limit(threads);
       factor_gram({&whole, 1});
       differ += whole.into.to_vector<double>() != wanted;
     }
-    omp_set_num_threads(before);
-#endif
     CHECK(differ == 0);
   }
 }

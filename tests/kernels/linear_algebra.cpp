@@ -1,11 +1,9 @@
 // gemm, sum_rows and adam against plain loops in double.
 #include <doctest/doctest.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <cmath>
 
+#include "../../core/threads.h"
 #include "../op_cases.h"
 
 using namespace keel;
@@ -91,13 +89,11 @@ TEST_CASE("sum_rows adds rows of any number, scaled, into what is there or over 
   }
 }
 
-#ifdef _OPENMP
 TEST_CASE("results of Programs do not depend on the number of threads") {
   const Tensor x = normal({2000, 130}, {3, 1}), gain = normal({130}, {3, 2});
   std::vector<std::vector<float>> results[2];
-  const int before = omp_get_max_threads();
   for (int run = 0; run < 2; ++run) {
-    omp_set_num_threads(run == 0 ? 1 : 4);
+    const ThreadLimit limit(run == 0 ? 1 : 4);
     Tape tape;
     const Var vx = tape.leaf(x), vg = tape.leaf(gain);
     const Var loss = mse(layer_norm_relu(vx, vg, vg), Tensor::zeros({2000, 130}));
@@ -106,10 +102,8 @@ TEST_CASE("results of Programs do not depend on the number of threads") {
     for (const Tensor& t : {loss.value(), gradients[vx], gradients[vg]})
       results[run].push_back(t.to_vector<float>());
   }
-  omp_set_num_threads(before);
   CHECK(results[0] == results[1]);
 }
-#endif
 
 TEST_CASE("adam follows the paper's algorithm for five steps") {
   const AdamOptions options{.lr = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6};

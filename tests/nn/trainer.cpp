@@ -4,51 +4,23 @@
 
 #include <cmath>
 #include <limits>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
-#include "../../core/random.h"
+#include "../../core/threads.h"
 #include "../../kernels/gradient_sink.h"
 #include "../../kernels/mse.h"
 #include "bits.h"
 #include "message_of.h"
+#include "small_training.h"
 
-using namespace keel;
+using namespace small_training;
 
 namespace {
-
-constexpr const char* kSpec = "dense(33) layernorm relu dense(17) gelu dense(1)";
-
-struct Data {
-  Tensor x, y;
-};
-
-Data some_data(std::int64_t n = 50, std::uint64_t seed = 1) {
-  const Tensor x = normal({n, 2}, {seed, 0}, 2);
-  std::vector<float> y, values = x.to_vector<float>();
-  for (std::int64_t i = 0; i < n; ++i) y.push_back(std::sin(values[2 * i]) + values[2 * i + 1]);
-  return {x, Tensor::from(y, {n, 1})};
-}
 
 Tensor stacked(const Tensor& a, const Tensor& b) {
   Tensor both = Tensor::empty({2, a.size(0), a.size(1)});
   copy(both[0], a);
   copy(both[1], b);
   return both;
-}
-
-// Runs f with so many OpenMP threads.
-template <class F>
-void with_threads([[maybe_unused]] int threads, F f) {
-#ifdef _OPENMP
-  const int before = omp_get_max_threads();
-  omp_set_num_threads(threads);
-  f();
-  omp_set_num_threads(before);
-#else
-  f();
-#endif
 }
 
 }  // namespace
@@ -96,17 +68,16 @@ TEST_CASE("train: member s is the same seed trained alone, bit for bit, for any 
     const TrainOptions options{.epochs = 7, .batch = batch, .shuffle_seed = 3};
     std::vector<Tensor> ends;
     for (int threads : {1, 2, 3, 8}) {
-      with_threads(threads, [&] {
-        Net ensemble(kSpec, 2, {.seeds = {4, 9, 2, 30, 31}});
-        const TrainReport report = train(ensemble, data.x, data.y, options);
-        ends.push_back(ensemble.flat());
-        for (std::int64_t s = 0; s < 5; ++s) {
-          Net alone(kSpec, 2, {.seed = ensemble.options().seeds[s]});
-          const TrainReport single = train(alone, data.x, data.y, options);
-          CHECK(same_bits(ensemble.member(s).flat(), alone.flat()));
-          CHECK(same_bits(report.losses[s], single.losses[0]));
-        }
-      });
+      const ThreadLimit limit(threads);
+      Net ensemble(kSpec, 2, {.seeds = {4, 9, 2, 30, 31}});
+      const TrainReport report = train(ensemble, data.x, data.y, options);
+      ends.push_back(ensemble.flat());
+      for (std::int64_t s = 0; s < 5; ++s) {
+        Net alone(kSpec, 2, {.seed = ensemble.options().seeds[s]});
+        const TrainReport single = train(alone, data.x, data.y, options);
+        CHECK(same_bits(ensemble.member(s).flat(), alone.flat()));
+        CHECK(same_bits(report.losses[s], single.losses[0]));
+      }
     }
     for (const Tensor& end : ends) CHECK(same_bits(end, ends[0]));
 
@@ -125,83 +96,19 @@ TEST_CASE(
   const Data data = some_data(2300);
   std::vector<Tensor> ends;
   for (int threads : {1, 2, 3}) {
-    with_threads(threads, [&] {
-      Net net("dense(128) layernorm relu dense(128) relu dense(1)", 2);
-      train(net, data.x, data.y, {.epochs = 2});
-      ends.push_back(net.flat());
-    });
+    const ThreadLimit limit(threads);
+    Net net("dense(128) layernorm relu dense(128) relu dense(1)", 2);
+    train(net, data.x, data.y, {.epochs = 2});
+    ends.push_back(net.flat());
   }
   // Beside others, one thread has it to itself.
-  with_threads(2, [&] {
+  {
+    const ThreadLimit limit(2);
     Net net("dense(128) layernorm relu dense(128) relu dense(1)", 2, {.members = 2});
     train(net, data.x, data.y, {.epochs = 2});
     ends.push_back(net.member(0).flat());
-  });
+  }
   for (const Tensor& end : ends) CHECK(same_bits(end, ends[0]));
-}
-
-TEST_CASE("train: a gradient in blocks is that of all rows at once, within rounding") {
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    for (std::int64_t n : {1, 511, 512, 513, 5003}) {
-      const Data data = some_data(n);
-      const Tensor x = data.x.to(dtype), y = data.y.to(dtype);
-      const Net net(kSpec, 2, {.dtype = dtype});
-      Tape tape;
-      GradientSink sink;
-      const std::vector<Var> leaves = net.leaves(tape);
-      const Tensor whole = Tensor::zeros(net.flat().shape(), dtype);
-      for (std::size_t p = 0; p < leaves.size(); ++p)
-        sink.bind(leaves[p], net.layout().view(whole, p));
-      const Var loss = mse(net.forward(x, leaves), y);
-      tape.backward(loss, sink);
-
-      const Tensor blocks = Tensor::full(net.flat().shape(), 1e30, dtype);
-      BlockedGradient gradient(net, blocks);
-      const double precision = dtype == DType::f32 ? 2e-6 : 1e-14;
-      CHECK(std::abs(gradient.run(x, y) / loss.value().item() - 1) < precision);
-      const auto got = blocks.to_vector<double>(), wanted = whole.to_vector<double>();
-      double largest = 0, apart = 0;
-      for (std::size_t i = 0; i < got.size(); ++i) {
-        largest = std::max(largest, std::abs(wanted[i]));
-        apart = std::max(apart, std::abs(got[i] - wanted[i]));
-      }
-      CHECK(apart < precision * largest);
-    }
-  }
-}
-
-TEST_CASE("train: as many rows as a block holds take the path of one block, to the bit") {
-  Net stepped(kSpec, 2), by_hand = stepped.clone();
-  const Tensor gradients = Tensor::zeros(by_hand.flat().shape());
-  const std::int64_t n = BlockedGradient(by_hand, gradients).block_rows();
-  const Data data = some_data(n);
-  train(stepped, data.x, data.y, {.epochs = 3});
-  AdamState state(by_hand.flat());
-  for (int epoch = 0; epoch < 3; ++epoch) {
-    Tape tape;
-    GradientSink sink;
-    const std::vector<Var> leaves = by_hand.leaves(tape);
-    for (std::size_t p = 0; p < leaves.size(); ++p)
-      sink.bind(leaves[p], by_hand.layout().view(gradients, p));
-    tape.backward(mse(by_hand.forward(data.x, leaves), data.y), sink);
-    adam(by_hand.flat(), gradients, state);
-  }
-  CHECK(same_bits(stepped.flat(), by_hand.flat()));
-}
-
-TEST_CASE("train: blocks end the same for any thread count, whole and in mini-batches") {
-  const Data data = some_data(5003);
-  for (std::int64_t batch : {0, 1700}) {
-    std::vector<Tensor> ends;
-    for (int threads : {1, 2, 3, 8}) {
-      with_threads(threads, [&] {
-        Net net(kSpec, 2);
-        train(net, data.x, data.y, {.epochs = 2, .batch = batch});
-        ends.push_back(net.flat());
-      });
-    }
-    for (const Tensor& end : ends) CHECK(same_bits(end, ends[0]));
-  }
 }
 
 TEST_CASE("train: shuffles differ between seeds and epochs, and repeat") {

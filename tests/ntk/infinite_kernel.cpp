@@ -2,13 +2,11 @@
 #include "../../ntk/infinite_kernel.h"
 
 #include <doctest/doctest.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <cmath>
 #include <limits>
 
+#include "../../core/threads.h"
 #include "../../keel.h"
 #include "../gpu.h"
 #include "../nn/message_of.h"
@@ -182,24 +180,20 @@ TEST_CASE("repeated rows have bitwise equal entries") {
   }
 }
 
-#ifdef _OPENMP
 TEST_CASE("gram and product have the same bits for any number of threads") {
-  const int before = omp_get_max_threads();
   const InfiniteKernel kernel("dense(4) layernorm relu dense(4) relu dense(1)", 3, paper());
   const Tensor x = awkward(700, 3), v = normal({700, 2}, {8, 0}, 1, DType::f64);
   std::vector<std::vector<double>> products, grams;
   for (int threads : {1, 2, 5}) {
-    omp_set_num_threads(threads);
+    const ThreadLimit limit(threads);
     products.push_back(kernel.product(*kernel.points(x), v).to_vector<double>());
     grams.push_back(gram(kernel, x, x).v);
   }
-  omp_set_num_threads(before);
   CHECK(products[1] == products[0]);
   CHECK(products[2] == products[0]);
   CHECK(grams[1] == grams[0]);
   CHECK(grams[2] == grams[0]);
 }
-#endif
 
 TEST_CASE("the kernel is positive semi-definite") {
   for (const char* net : kNets) {

@@ -1,10 +1,8 @@
 #include "../../ntk/jacobian.h"
 
 #include <doctest/doctest.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
+#include "../../core/threads.h"
 #include "../../kernels/arithmetic.h"
 #include "../gpu.h"
 #include "../nn/bits.h"
@@ -197,14 +195,10 @@ TEST_CASE("jacobian: an entry has the same bits whatever it is computed along wi
       const Tensor part = rows.gram(Jacobian(net, x));
       CHECK(same_bits(part, whole.slice(begin, end)));
     }
-#ifdef _OPENMP
-    const int before = omp_get_max_threads();
     for (const int threads : {1, 3, 5}) {
-      omp_set_num_threads(threads);
+      const ThreadLimit limit(threads);
       CHECK(same_bits(Jacobian(net, x).gram(), whole));
     }
-    omp_set_num_threads(before);
-#endif
   }
 }
 
