@@ -148,13 +148,13 @@ void check_matrix(const GramMatrix& matrix) {
   }
 }
 
-#ifdef __CUDACC__
+#ifdef KEEL_DEVICE_CODE
 
 template <class T>
 __global__ void __launch_bounds__(GramBlock<T>::kThreads, 2)
     gram_kernel(const PackedTerm<T>* terms, int steps, GramTarget<T> target) {
   using Block = GramBlock<T>;
-  __shared__ alignas(16) T shared[Block::kShared];
+  alignas(16) __shared__ T shared[Block::kShared];
   const auto place = Block::place(target, blockIdx.x);
   if (place.col * Block::kTileCols >= target.cols) return;  // behind the last row's diagonal
   const Block block(terms, steps, target, place);
@@ -174,19 +174,12 @@ void run_on_gpu(Device device, const std::vector<PackedTerm<T>>& terms,
   using Block = GramBlock<T>;
   int64_t steps = 0;
   for (const PackedTerm<T>& term : terms) steps += (term.u_depth + term.v_depth) / Block::kChunk;
-  const int64_t blocks = Block::blocks(target);
-  check(blocks < (int64_t{1} << 31) && steps < (int64_t{1} << 31), "factor_gram",
-        "got {} tiles of {} steps, wanted less than 2^31", blocks, steps);
-  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  check(steps < (int64_t{1} << 31), "factor_gram", "got {} steps, wanted less than 2^31", steps);
   const std::size_t bytes = terms.size() * sizeof(PackedTerm<T>);
   const Storage there(device, std::max<std::size_t>(1, bytes));
-  if (bytes > 0)
-    cuda_check(cudaMemcpyAsync(there.data(), terms.data(), bytes, cudaMemcpyHostToDevice,
-                               stream_of(device)),
-               "cudaMemcpyAsync");
-  gram_kernel<<<static_cast<unsigned>(blocks), Block::kThreads, 0, stream_of(device)>>>(
-      static_cast<const PackedTerm<T>*>(there.data()), static_cast<int>(steps), target);
-  cuda_check(cudaGetLastError(), "factor_gram");
+  copy_to_device(device, there.data(), terms.data(), bytes);
+  launch_kernel(device, "factor_gram", gram_kernel<T>, Block::blocks(target), Block::kThreads,
+                static_cast<const PackedTerm<T>*>(there.data()), static_cast<int>(steps), target);
 }
 
 #endif
@@ -200,8 +193,8 @@ void run(const GramMatrix& matrix, Packer& packer) {
                              matrix.col_stride,
                              static_cast<T>(matrix.factor),
                              matrix.lower};
-#ifdef __CUDACC__
-  if (matrix.into.device().is_cuda()) {
+#ifdef KEEL_DEVICE_CODE
+  if (runs_device_code(matrix.into.device())) {
     using Block = GramBlock<T>;
     const auto terms = packed_terms<T>(matrix, {Block::kPanel, Block::kChunk, Block::kRowPanels},
                                        {Block::kPanel, Block::kChunk, Block::kRowPanels}, packer);

@@ -35,15 +35,13 @@ KEEL_HD inline void commit_copies() {
 #endif
 }
 
-#ifdef __CUDACC__
 /// All but the youngest kYoungest commits of this thread have arrived.
 template <int kYoungest>
-__device__ void wait_for_copies() {
-#if __CUDA_ARCH__ >= 800
+KEEL_HD void wait_for_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" ::"n"(kYoungest) : "memory");
 #endif
 }
-#endif
 
 /// A block: the tile of entries [kTileRows, kTileCols], 256 threads. Both sides come in panels of
 /// kPanel rows whose depths are padded to whole chunks; the left side has whole tiles of panels.

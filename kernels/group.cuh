@@ -2,9 +2,10 @@
 // vocabulary.
 #pragma once
 
+#include "../core/cuda.cuh"
 #include "group.h"
 
-#ifdef __CUDACC__
+#ifdef KEEL_DEVICE_CODE
 
 namespace keel {
 

@@ -83,7 +83,7 @@ void launch_cpu(const Tiling& tiling, const Program& program) {
 #endif
 }
 
-#ifdef __CUDACC__
+#ifdef KEEL_DEVICE_CODE
 
 template <class Group, int kGroupsPerBlock, class Program>
 __global__ void __launch_bounds__(Group::kMembers* kGroupsPerBlock)
@@ -98,11 +98,8 @@ __global__ void __launch_bounds__(Group::kMembers* kGroupsPerBlock)
 template <class Group, int kGroupsPerBlock, class Program>
 void launch_with(Device device, const Tiling& tiling, const Program& program) {
   const int64_t blocks = (tiling.tiles() + kGroupsPerBlock - 1) / kGroupsPerBlock;
-  check(blocks < (int64_t{1} << 31), "launch", "got {} blocks, wanted less than 2^31", blocks);
-  tile_kernel<Group, kGroupsPerBlock>
-      <<<static_cast<unsigned>(blocks), Group::kMembers * kGroupsPerBlock, 0, stream_of(device)>>>(
-          program, tiling);
-  cuda_check(cudaGetLastError(), "kernel launch");
+  launch_kernel(device, "launch", tile_kernel<Group, kGroupsPerBlock, Program>, blocks,
+                Group::kMembers * kGroupsPerBlock, program, tiling);
 }
 
 // A group's size follows the row's: eight elements a thread keep even a backward's six rows within
@@ -111,7 +108,6 @@ template <int kWidest, class Program>
 void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
   check(tiling.width < (int64_t{1} << 30), "launch", "got rows of {}, wanted less than 2^30",
         tiling.width);
-  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
   using Scalar = typename Program::Scalar;
   constexpr int kSlots = sizeof(Scalar) == 4 ? 8 : 4;
   constexpr int kHeld = 4096 * kSlots / 8;  // the longest row that 512 threads hold
@@ -133,8 +129,8 @@ inline constexpr int kAnyWidth = 1 << 30;
 template <int kWidest, class Program>
 void launch_tiles(Device device, const Tiling& tiling, const Program& program) {
   if (tiling.rows == 0 || tiling.cols == 0) return;
-#ifdef __CUDACC__
-  if (device.is_cuda()) return launch_cuda<kWidest>(device, tiling, program);
+#ifdef KEEL_DEVICE_CODE
+  if (runs_device_code(device)) return launch_cuda<kWidest>(device, tiling, program);
 #endif
   check<DeviceError>(device.is_cpu(), "launch", "got {} in a build without CUDA", device);
   launch_cpu(tiling, program);
@@ -193,7 +189,7 @@ void launch_elements(Device device, int64_t n, const Program& program) {
 /// or on a GPU the 128 that a warp holds.
 template <class Program>
 void launch_pairs(Device device, int64_t rows, int64_t cols, const Program& program) {
-  detail::launch_tiles<128>(device, {rows, cols, device.is_cuda() ? 128 : 256}, program);
+  detail::launch_tiles<128>(device, {rows, cols, runs_device_code(device) ? 128 : 256}, program);
 }
 
 }  // namespace keel
