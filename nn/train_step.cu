@@ -58,6 +58,7 @@ TrainStep::TrainStep(const Net& net, Tensor x, Tensor y, const StepOptions& opti
   for (std::size_t p = 0; p < leaves.size(); ++p)
     sink_.bind(leaves[p], net.layout().view(gradients_, p));
   if (net.members() == 1 && net.flat().device().is_cpu()) blocked_.emplace(net, gradients_);
+  if (options.fused && FusedGradient::applies(net)) fused_.emplace(net, gradients_, batch_);
 }
 
 void TrainStep::start_epoch(std::int64_t epoch) {
@@ -76,6 +77,7 @@ void TrainStep::start_epoch(std::int64_t epoch) {
 }
 
 Tensor TrainStep::differentiate(const Tensor& x, const Tensor& y) {
+  if (fused_) return fused_->run(x, y);
   if (blocked_ && x.size(0) > blocked_->block_rows())
     return Tensor::full({}, blocked_->run(x, y), x.dtype());
   tape_.clear();

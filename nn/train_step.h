@@ -6,6 +6,7 @@
 
 #include "../kernels/gradient_sink.h"
 #include "blocked_gradient.h"
+#include "fused_gradient.h"
 #include "net.h"
 #include "optimiser.h"
 
@@ -15,6 +16,7 @@ struct StepOptions {
   std::int64_t batch = 0;  ///< rows a step; 0: all
   OptimiserOptions optimiser{};
   std::uint64_t shuffle_seed = 0;
+  bool fused = true;  ///< on a GPU, small nets in one kernel (fused_gradient.h); false: op by op
 };
 
 /// Trains all members of a net at once; which rows come next, and which epoch a loss belongs to, is
@@ -55,6 +57,7 @@ class TrainStep {
   Tape tape_;
   GradientSink sink_;
   std::optional<BlockedGradient> blocked_;  // one member on the CPU
+  std::optional<FusedGradient> fused_;      // a small net on a GPU
 };
 
 }  // namespace keel

@@ -1,0 +1,315 @@
+// The GPU's body of fused_mlp, run on the CPU: every block, its threads one after another between
+// barriers, against the ops one by one in float64.
+#ifndef KEEL_CPU_GROUP_HEADER  // no Program runs here: 32 real threads would repeat the same
+
+#include "../../kernels/fused_mlp_block.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "../../core/random.h"
+#include "../../kernels/dense.h"
+#include "../../kernels/fused_mlp_sum.h"
+#include "../../kernels/gradient_sink.h"
+#include "../../kernels/layer_norm.h"
+#include "../../kernels/mse.h"
+#include "../../kernels/relu.h"
+#include "../nn/message_of.h"
+
+using namespace keel;
+
+namespace {
+
+struct Hidden {
+  int width;
+  enum class Norm { none, plain, affine } norm = Norm::none;
+  bool relu = true;
+  float eps = 1e-5f;
+};
+using Norm = Hidden::Norm;
+
+struct Case {
+  int inputs;
+  std::vector<Hidden> hidden;
+  int outputs = 1;
+  int64_t rows = 64, members = 1;
+  bool own_x = false, ntk = false;
+};
+
+struct Problem {
+  Case c;
+  FusedMlp net;
+  Tensor parameters, x, y;
+};
+
+/// A parameter of the standard size, behind those there are.
+void push(Problem& problem, int layer, int kind, int rows, int cols, double scale,
+          std::vector<float>& flat, double mean, double stddev) {
+  const int index = FusedParameter::kKinds * layer + kind;
+  auto& parameter = problem.net.parameters[static_cast<std::size_t>(index)];
+  parameter = {.flat = static_cast<int64_t>(flat.size()),
+               .rows = rows,
+               .cols = cols,
+               .scale = static_cast<float>(scale)};
+  const Tensor drawn = normal({problem.c.members * rows * cols},
+                              {7, static_cast<std::uint64_t>(index)}, stddev, DType::f32);
+  for (const float v : drawn.to_vector<float>()) flat.push_back(static_cast<float>(mean) + v);
+  flat.resize((flat.size() + 15) / 16 * 16);
+}
+
+Problem problem_of(const Case& c) {
+  Problem problem{c, {}, {}, {}, {}};
+  std::vector<float> flat;
+  FusedMlp& net = problem.net;
+  net.hidden = static_cast<int>(c.hidden.size());
+  int inputs = c.inputs;
+  for (int l = 0; l <= net.hidden; ++l) {
+    const bool last = l == net.hidden;
+    const Hidden layer = last ? Hidden{c.outputs, Norm::none, false} : c.hidden[l];
+    const double spread = std::sqrt(2.0 / inputs);
+    net.layers[l] = {.inputs = inputs,
+                     .outputs = layer.width,
+                     .norm = layer.norm != Norm::none,
+                     .affine = layer.norm == Norm::affine,
+                     .relu = layer.relu,
+                     .eps = layer.eps};
+    push(problem, l, FusedParameter::kWeight, layer.width, inputs, c.ntk ? spread : 1, flat, 0,
+         c.ntk ? 1 : spread);
+    push(problem, l, FusedParameter::kBias, 1, layer.width, c.ntk ? 0.1 : 1, flat, 0,
+         c.ntk ? 1 : 0.1);
+    if (layer.norm == Norm::affine) {
+      push(problem, l, FusedParameter::kGain, 1, layer.width, 1, flat, 1, 0.2);
+      push(problem, l, FusedParameter::kShift, 1, layer.width, 1, flat, 0, 0.2);
+    }
+    inputs = layer.width;
+  }
+  problem.parameters = Tensor::from(flat, {static_cast<int64_t>(flat.size())});
+  const Shape x = c.own_x ? Shape{c.members, c.rows, c.inputs} : Shape{c.rows, c.inputs};
+  const Shape y = c.own_x ? Shape{c.members, c.rows, c.outputs} : Shape{c.rows, c.outputs};
+  problem.x = normal(x, {1, 1}, 1, DType::f32);
+  problem.y = normal(y, {1, 2}, 1, DType::f32);
+  return problem;
+}
+
+struct Answer {
+  std::vector<double> gradients, losses;
+};
+
+/// The same by the ops, in float64.
+Answer oracle(const Problem& problem) {
+  const Case& c = problem.c;
+  const Tensor parameters = problem.parameters.to(DType::f64);
+  const Tensor gradients = Tensor::zeros(parameters.shape(), DType::f64);
+  Tape tape;
+  GradientSink sink;
+  const auto leaf = [&](int layer, int kind) {
+    const FusedParameter& p =
+        problem.net.parameters[static_cast<std::size_t>(FusedParameter::kKinds * layer + kind)];
+    Shape shape;
+    if (c.members > 1) shape.push_back(c.members);
+    if (kind == FusedParameter::kWeight) shape.push_back(p.rows);
+    shape.push_back(p.cols);
+    const auto view = [&](const Tensor& flat) {
+      return flat.slice(p.flat, p.flat + shape.elements()).reshape(shape);
+    };
+    const Var var = tape.leaf(view(parameters));
+    sink.bind(var, view(gradients));
+    return var;
+  };
+  Var a = problem.x.to(DType::f64);
+  for (int l = 0; l <= problem.net.hidden; ++l) {
+    const FusedLayer& layer = problem.net.layers[l];
+    const DenseScale scale = c.ntk ? DenseScale{std::sqrt(2.0 / layer.inputs), 0.1} : DenseScale{};
+    const Var weight = leaf(l, FusedParameter::kWeight), bias = leaf(l, FusedParameter::kBias);
+    a = dense(a, weight, bias, scale);
+    if (layer.affine) {
+      const Var gain = leaf(l, FusedParameter::kGain), shift = leaf(l, FusedParameter::kShift);
+      a = layer_norm(a, gain, shift, layer.eps);
+    } else if (layer.norm) {
+      a = layer_norm(a, layer.eps);
+    }
+    if (layer.relu) a = relu(a);
+  }
+  const Var loss = mse(a, problem.y.to(DType::f64));
+  tape.backward(loss, sink);
+  return {gradients.to_vector<double>(), loss.value().to_vector<double>()};
+}
+
+/// A block: its threads one after another, forwards or backwards, between barriers.
+template <class Block>
+void run_block(const FusedTask& task, int64_t number, float* shared, bool reverse) {
+  std::vector<typename Block::Thread> threads(Block::kThreads);
+  for (int id = 0; id < Block::kThreads; ++id) threads[static_cast<std::size_t>(id)].id = id;
+  Block(task, number, shared).run([&](auto phase) {
+    for (int n = 0; n < Block::kThreads; ++n)
+      phase(threads[static_cast<std::size_t>(reverse ? Block::kThreads - 1 - n : n)]);
+  });
+}
+
+// Bytes that are NaN as float: what a block finds in shared memory.
+std::vector<Quad> nans(int64_t floats) {
+  std::vector<Quad> memory(static_cast<std::size_t>((floats + 3) / 4));
+  std::memset(static_cast<void*>(memory.data()), 0xff, memory.size() * sizeof(Quad));
+  return memory;
+}
+
+Answer emulate(const Problem& problem, int tile_rows = 0, bool reverse = false) {
+  const Case& c = problem.c;
+  FusedTask task = FusedTask::plan(problem.net, c.members, c.rows, tile_rows);
+  auto workspace = nans(FusedTask::workspace(problem.net, c.members, c.rows));
+  task.use(workspace[0].v);
+  REQUIRE(task.kept + task.slots() * problem.net.hidden * task.tile_rows * 128 <=
+          workspace[0].v + 4 * workspace.size());
+  const Tensor gradients = Tensor::zeros(problem.parameters.shape()),
+               losses = Tensor::full({c.members}, -1);
+  task.parameters = problem.parameters.data<float>();
+  task.x = problem.x.data<float>();
+  task.y = problem.y.data<float>();
+  task.x_stride = c.own_x ? c.rows * c.inputs : 0;
+  task.y_stride = c.own_x ? c.rows * c.outputs : 0;
+  task.gradients = gradients.data<float>();
+  task.losses = losses.data<float>();
+  for (int64_t slot = 0; slot < task.slots(); ++slot) {
+    auto shared = nans(task.at.total);
+    if (task.tile_rows == 64)
+      task.keep ? run_block<FusedBlock<64, true>>(task, slot, shared[0].v, reverse)
+                : run_block<FusedBlock<64, false>>(task, slot, shared[0].v, reverse);
+    else
+      task.keep ? run_block<FusedBlock<32, true>>(task, slot, shared[0].v, reverse)
+                : run_block<FusedBlock<32, false>>(task, slot, shared[0].v, reverse);
+  }
+  for (int64_t block = 0; block < c.members * FusedSum::member_blocks(task.net); ++block) {
+    auto shared = nans(FusedSum::kShared);
+    run_block<FusedSum>(task, block, shared[0].v, reverse);
+  }
+  return {gradients.to_vector<double>(), losses.to_vector<double>()};
+}
+
+/// Largest difference of a parameter's gradient, relative to its largest entry in any parameter.
+double apart(const Answer& got, const Answer& wanted) {
+  double largest = 0, worst = 0;
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i) {
+    largest = std::max(largest, std::abs(wanted.gradients[i]));
+    const double difference = std::abs(got.gradients[i] - wanted.gradients[i]);
+    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
+  }
+  worst /= largest;
+  for (std::size_t s = 0; s < wanted.losses.size(); ++s)
+    worst = std::max(worst, std::abs(got.losses[s] / wanted.losses[s] - 1));
+  return worst;
+}
+
+bool same(const Answer& a, const Answer& b) {
+  return a.gradients == b.gradients && a.losses == b.losses;
+}
+
+void check_case(const Case& c) {
+  CAPTURE(c.inputs);
+  CAPTURE(c.hidden.size());
+  CAPTURE(c.hidden[0].width);
+  CAPTURE(c.outputs);
+  CAPTURE(c.rows);
+  CAPTURE(c.members);
+  CAPTURE(c.ntk);
+  const Problem problem = problem_of(c);
+  const Answer wanted = oracle(problem);
+  REQUIRE(problem.net.fits());
+  for (const int tile_rows : {32, 64}) {
+    CAPTURE(tile_rows);
+    if (!problem.net.fits(tile_rows)) continue;
+    const Answer got = emulate(problem, tile_rows);
+    CHECK(apart(got, wanted) < 1e-5);
+    CHECK(same(got, emulate(problem, tile_rows, true)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("fused_mlp block: agrees with the ops, whichever thread goes first") {
+  const Hidden plain{128}, ln{128, Norm::affine}, bare{128, Norm::plain};
+  const Hidden linear{100, Norm::none, false}, ln_linear{100, Norm::affine, false};
+  check_case({9, {plain, plain}});
+  check_case({9, {ln, plain}, 1, 65});
+  check_case({9, {plain, ln}, 3, 63, 3, true});
+  check_case({1, {ln, ln}, 1, 33, 3});
+  check_case({13, {bare, {64, Norm::plain, true, 0}}, 1, 300});
+  check_case({9, {linear, ln_linear}, 2, 1, 1, false, true});
+  check_case({9, {{7, Norm::affine}, {1}, {64, Norm::plain}}, 3, 65, 3, false, true});
+  check_case({1, {{1}}, 1, 64});
+  check_case({13, {{1, Norm::affine}}, 1, 31});
+  check_case({40, {{100, Norm::affine}}, 3, 65});
+  check_case({100, {ln, {30}}, 1, 33});
+  check_case({128, {{64}, ln, {100}}, 8, 70, 1, false, true});
+  check_case({9, {{20}, {20, Norm::affine}, {20}, {20, Norm::plain}}, 4, 40});
+  check_case({9, {{20, Norm::affine}}, 16, 40});
+}
+
+TEST_CASE("fused_mlp block: blocks that take several tiles add them up") {
+  const Hidden ln{20, Norm::affine};
+  for (const Case& c : {Case{9, {ln, {20}}, 2, 3000, 3, true}, Case{9, {ln, ln, {20}}, 1, 2900, 3},
+                        Case{50, {ln}, 1, 2900, 3}}) {
+    const Problem problem = problem_of(c);
+    CHECK(FusedTask::plan(problem.net, c.members, c.rows, 64).slot_tiles > 1);
+    check_case(c);
+  }
+}
+
+TEST_CASE("fused_mlp: tiles are shared by as many blocks as the shapes alone say") {
+  const FusedMlp net = problem_of({9, {{128}, {128}}}).net;
+  for (const int64_t members : {1, 5, 132, 200})
+    for (const int64_t rows : {1, 32, 33, 100, 4224, 4225, 40132}) {
+      const FusedTask task = FusedTask::plan(net, members, rows);
+      CHECK(task.slots() <= std::max<int64_t>(FusedTask::kMostSlots, members));
+      CHECK(task.tiles * task.tile_rows >= rows);
+      CHECK((task.tiles - 1) * task.tile_rows < rows);
+      CHECK(task.member_slots * task.slot_tiles >= task.tiles);
+      CHECK((task.member_slots - 1) * task.slot_tiles < task.tiles);
+      CHECK(task.slots() * (task.slice + int64_t{2} * task.tile_rows * 128) <=
+            FusedTask::workspace(net, members, rows));
+      CHECK(task.at.total <= FusedShared::kMost);
+    }
+  CHECK(FusedTask::plan(net, 1, 40132).tile_rows == 64);
+  CHECK(FusedTask::plan(net, 5, 100).tile_rows == 32);
+}
+
+TEST_CASE("fused_mlp block: a NaN, or a variance out of range, shows in its member's loss alone") {
+  const Case c{9, {{33, Norm::affine}, {20}}, 1, 70, 3, true};
+  const Problem problem = problem_of(c);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto losses = [&](const Tensor& spoilt, int64_t at, double value) {
+    const auto before = spoilt.data<float>()[at];
+    spoilt.data<float>()[at] = static_cast<float>(value);
+    const Answer answer = emulate(problem);
+    spoilt.data<float>()[at] = before;
+    return answer.losses;
+  };
+  const int64_t second = c.rows + 69;  // the last row of member 1
+  for (const auto& found : {losses(problem.y, second, nan), losses(problem.x, second * 9, nan),
+                            losses(problem.x, second * 9 + 8, 1e30)}) {
+    CHECK(std::isfinite(found[0]));
+    CHECK(std::isnan(found[1]));
+    CHECK(std::isfinite(found[2]));
+  }
+  const int64_t weight = problem.net.parameters[FusedParameter::kKinds].flat + 2 * 20 * 33 + 5;
+  const auto found = losses(problem.parameters, weight, nan);
+  CHECK(std::isfinite(found[1]));
+  CHECK(std::isnan(found[2]));
+}
+
+TEST_CASE("fused_mlp block: rows that are constant, or nearly, without eps") {
+  for (const float size : {0.0f, 1e-21f, 1e-8f, 1e6f}) {
+    CAPTURE(size);
+    Problem problem = problem_of({3, {{20, Norm::affine, true, 0}, {9}}, 1, 40});
+    const auto& bias = problem.net.parameters[FusedParameter::kBias];
+    for (int i = 0; i < bias.cols; ++i) problem.parameters.data<float>()[bias.flat + i] = 0;
+    // Rows of zeros have no derivative; small ones have a large one, which they keep to themselves.
+    for (int i = 0; i < 3 * 40; ++i) problem.x.data<float>()[i] *= i < 60 ? size : 1;
+    const Answer wanted = oracle(problem);
+    for (const int tile_rows : {32, 64}) CHECK(apart(emulate(problem, tile_rows), wanted) < 1e-5);
+  }
+}
+
+#endif

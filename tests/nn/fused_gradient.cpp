@@ -1,0 +1,198 @@
+#include "../../nn/fused_gradient.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "../../core/random.h"
+#include "../../kernels/fused_mlp_block.h"
+#include "../../kernels/fused_mlp_sum.h"
+#include "../../kernels/gradient_sink.h"
+#include "../../kernels/mse.h"
+#include "../../nn/train_step.h"
+#include "../gpu.h"
+#include "bits.h"
+#include "message_of.h"
+
+using namespace keel;
+
+namespace {
+
+constexpr const char* kPaper = "dense(128) layernorm relu dense(128) layernorm relu dense(1)";
+
+struct Answer {
+  Tensor gradients;
+  std::vector<double> losses;
+};
+
+Answer op_by_op(const Net& net, const Tensor& x, const Tensor& y) {
+  const Tensor gradients = Tensor::zeros(net.flat().shape(), net.flat().dtype(), x.device());
+  Tape tape;
+  GradientSink sink;
+  const std::vector<Var> leaves = net.leaves(tape);
+  for (std::size_t p = 0; p < leaves.size(); ++p)
+    sink.bind(leaves[p], net.layout().view(gradients, p));
+  const Var loss = mse(net.forward(x, leaves), y);
+  tape.backward(loss, sink);
+  return {gradients, loss.value().to_vector<double>()};
+}
+
+/// Largest difference, relative to the largest entry or to the loss.
+double apart(const Answer& a, const Answer& b) {
+  const auto got = a.gradients.to_vector<double>(), wanted = b.gradients.to_vector<double>();
+  double largest = 0, worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    largest = std::max(largest, std::abs(wanted[i]));
+    const double difference = std::abs(got[i] - wanted[i]);
+    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
+  }
+  worst /= largest;
+  for (std::size_t s = 0; s < a.losses.size(); ++s)
+    worst = std::max(worst, std::abs(a.losses[s] / b.losses[s] - 1));
+  return worst;
+}
+
+template <class Block>
+void run_block(const FusedTask& task, int64_t number) {
+  std::vector<Quad> shared(FusedShared::kMost / 4);
+  std::vector<typename Block::Thread> threads(Block::kThreads);
+  for (int id = 0; id < Block::kThreads; ++id) threads[static_cast<std::size_t>(id)].id = id;
+  Block(task, number, shared[0].v).run([&](auto phase) {
+    for (auto& thread : threads) phase(thread);
+  });
+}
+
+/// What the GPU would do with the description of a net whose wide weights are one matrix at most.
+Answer emulated(const Net& net, const Tensor& x, const Tensor& y) {
+  const FusedMlp description = *fused_description(net);
+  FusedTask task = FusedTask::plan(description, net.members(), x.size(-2), 32);
+  REQUIRE(task.keep);
+  std::vector<Quad> workspace(
+      static_cast<std::size_t>(FusedTask::workspace(description, net.members(), x.size(-2)) / 4));
+  const Tensor gradients = Tensor::zeros(net.flat().shape()),
+               losses = Tensor::zeros({net.members()});
+  task.use(workspace[0].v);
+  task.parameters = net.flat().data<float>();
+  task.x = x.data<float>();
+  task.y = y.data<float>();
+  task.gradients = gradients.data<float>();
+  task.losses = losses.data<float>();
+  for (int64_t slot = 0; slot < task.slots(); ++slot) run_block<FusedBlock<32, true>>(task, slot);
+  for (int64_t b = 0; b < task.members * FusedSum::member_blocks(task.net); ++b)
+    run_block<FusedSum>(task, b);
+  return {gradients, losses.to_vector<double>()};
+}
+
+bool described(const char* spec, std::int64_t inputs = 9, NetOptions options = {}) {
+  return fused_description(Net(spec, inputs, std::move(options))).has_value();
+}
+
+}  // namespace
+
+TEST_CASE("fused gradient: which nets it takes") {
+  CHECK(described(kPaper));
+  CHECK(described("dense(1) dense(1)"));
+  CHECK(described("dense(100) layernorm(affine=0, eps=0) dense(7) relu dense(16)", 128));
+  CHECK(described("dense(64) relu dense(64) relu dense(64) relu dense(64) relu dense(1)"));
+  CHECK(!described("dense(1)"));
+  CHECK(!described("dense(129) relu dense(1)"));
+  CHECK(!described("dense(128) relu dense(17)"));
+  CHECK(!described("dense(128) relu dense(1)", 129));
+  CHECK(!described("dense(128) gelu dense(1)"));
+  CHECK(!described("dense(128) relu layernorm dense(1)"));
+  CHECK(!described("dense(128) relu dense(1)", 9, {.dtype = DType::f64}));
+  CHECK(
+      !described("dense(9) relu dense(9) relu dense(9) relu dense(9) relu dense(9) relu dense(1)"));
+}
+
+TEST_CASE("fused gradient: a net's description is that of its layers and its layout") {
+  const Tensor x = normal({70, 9}, {1, 1}, 1, DType::f32),
+               y = normal({70, 2}, {1, 2}, 1, DType::f32);
+  for (const char* spec : {"dense(33) layernorm relu dense(128) relu dense(2)",
+                           "dense(20) layernorm(affine=0, eps=0.1) dense(2)"})
+    for (const auto parameterisation : {Parameterisation::standard, Parameterisation::ntk})
+      for (const std::int64_t members : {1, 3}) {
+        const Net net(spec, 9,
+                      {.parameterisation = parameterisation,
+                       .members = members,
+                       .first_sigma_w2 = 1.3,
+                       .sigma_b2 = 0.2});
+        CHECK(apart(emulated(net, x, y), op_by_op(net, x, y)) < 1e-5);
+      }
+}
+
+TEST_CASE("fused gradient: what does not fit is refused in one line") {
+  const Net net(kPaper, 9), other("dense(128) gelu dense(1)", 9);
+  const Tensor gradients = Tensor::zeros(net.flat().shape());
+  CHECK(!FusedGradient::applies(net));  // on the CPU
+  FusedGradient gradient(net, gradients, 50);
+  const auto message = [&](const Tensor& x, const Tensor& y) {
+    return message_of([&] { gradient.run(x, y); });
+  };
+  CHECK(message(Tensor::zeros({51, 9}), Tensor::zeros({51, 1})) ==
+        "fused_gradient: got x [51, 9] and y [51, 1], wanted 1 to 50 rows of 9 and of 1 for 1 "
+        "members");
+  CHECK(message(Tensor::zeros({50, 9}), Tensor::zeros({49, 1})).starts_with("fused_gradient: got"));
+  CHECK(message(Tensor::zeros({50, 9}), Tensor::zeros({50, 1})).starts_with("fused_mlp: got cpu"));
+  CHECK_THROWS_AS(gradient.run(Tensor::zeros({50, 9}), Tensor::zeros({50, 1})), DeviceError);
+  CHECK(message_of([&] { FusedGradient(other, Tensor::zeros(other.flat().shape()), 9); }) ==
+        "fused_gradient: got 'dense(128) gelu dense(1)' of 9 inputs in float32, wanted 'dense "
+        "[layernorm] [relu] ... dense' of widths up to 128 in float32");
+}
+
+TEST_CASE("fused gradient: CUDA agrees with the ops, and with itself to the bit") {
+  if (!test::gpu_here("fused gradient: CUDA agrees with the ops, and with itself to the bit"))
+    return;
+  const Device gpu = Device::cuda();
+  for (const char* spec :
+       {kPaper, "dense(128) relu dense(128) relu dense(1)",
+        "dense(100) layernorm(affine=0) relu dense(7) dense(64) layernorm relu dense(3)"})
+    for (const std::int64_t inputs : {1, 9, 100})
+      for (const std::int64_t rows : {1, 100, 9000})
+        for (const std::int64_t members : {1, 3}) {
+          CAPTURE(spec);
+          CAPTURE(inputs);
+          CAPTURE(rows);
+          const Net net(spec, inputs, {.members = members, .device = gpu});
+          const bool own = members > 1 && rows == 100;
+          const std::int64_t k = net.output_width();
+          const Tensor x = normal(own ? Shape{members, rows, inputs} : Shape{rows, inputs}, {1, 1},
+                                  1, DType::f32)
+                               .to(gpu),
+                       y = normal(own ? Shape{members, rows, k} : Shape{rows, k}, {1, 2}, 1,
+                                  DType::f32)
+                               .to(gpu);
+          const Tensor first = Tensor::zeros(net.flat().shape(), DType::f32, gpu),
+                       second = first.clone();
+          FusedGradient once(net, first, rows), again(net, second, rows);
+          const Answer got{first, once.run(x, y).to_vector<double>()};
+          again.run(x, y);
+          CHECK(apart(got, op_by_op(net, x, y)) < 1e-4);
+          CHECK(same_bits(first.to(Device::cpu()), second.to(Device::cpu())));
+        }
+}
+
+TEST_CASE("fused gradient: on CUDA training fused and op by op go the same way") {
+  if (!test::gpu_here("fused gradient: on CUDA training fused and op by op go the same way"))
+    return;
+  const Device gpu = Device::cuda();
+  const Tensor x = normal({100, 9}, {1, 1}, 1, DType::f32).to(gpu),
+               y = normal({100, 1}, {1, 2}, 1, DType::f32).to(gpu);
+  for (const std::int64_t batch : {0, 32})
+    for (const std::int64_t members : {1, 5}) {
+      std::vector<std::vector<double>> losses;
+      for (const bool fused : {true, false}) {
+        const Net net(kPaper, 9, {.members = members, .device = gpu});
+        const Tensor kept = Tensor::zeros({5, members}, DType::f64, gpu);
+        TrainStep step(net, x, y, {.batch = batch, .optimiser = AdamOptions{}, .fused = fused},
+                       kept);
+        for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
+          step.start_epoch(epoch);
+          for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) step.run(step.rows_of(i));
+        }
+        losses.push_back(kept.to_vector<double>());
+      }
+      for (std::size_t i = 0; i < losses[0].size(); ++i)
+        CHECK(losses[0][i] == doctest::Approx(losses[1][i]).epsilon(1e-3));
+    }
+}
