@@ -5,7 +5,7 @@ KEEL = build/keel
 SOURCES = $(shell find core kernels nn ntk experiments tests bench keel.h -name '.?*' -prune -o \
             \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print 2>/dev/null)
 
-.PHONY: help setup build test figures table1 bench format format-check asan tsan clean
+.PHONY: help setup build test figures table1 bench gpu-check rtx3090 format format-check asan tsan clean
 
 help:
 	@echo "make test          set up, build, run every test"
@@ -13,7 +13,9 @@ help:
 	@echo "make table1 DATA=PATH  set up, build, the protein experiment into table1/ (an hour; goes on where it was)"
 	@echo "make setup         install what is missing (Debian, Ubuntu)"
 	@echo "make build         the command at build/keel"
-	@echo "make bench         verify, then time: build/keel_bench"
+	@echo "make bench         verify, then time, beside other libraries: bench/results/DEVICE-DATE.json (ARGS=--quick: in minutes)"
+	@echo "make gpu-check     on a machine with a GPU: tests, compute-sanitizer, CPU against GPU (ARGS='--only tests,compare')"
+	@echo "make rtx3090       what an RTX 3090 should do, predicted from a CUDA build: bench/RTX3090.md"
 	@echo "make asan          tests under the address and undefined-behaviour sanitizers"
 	@echo "make tsan          every kernel run by 32 threads under the thread sanitizer"
 	@echo "make format        lay out the sources; format-check only looks"
@@ -44,7 +46,10 @@ table1:
 
 bench: PRESET = default
 bench: build
-	build/keel_bench
+	build/keel_bench --results bench/results $(ARGS)
+
+gpu-check: setup
+	@tests/gpu_check.sh $(ARGS)
 
 asan:
 	@$(MAKE) --no-print-directory test PRESET=asan
@@ -53,6 +58,14 @@ asan:
 tsan:
 	@$(MAKE) --no-print-directory build PRESET=tsan
 	@if setarch -R true 2>/dev/null; then setarch -R ctest --preset tsan; else ctest --preset tsan; fi
+
+# A fresh folder, as only compiling a kernel makes ptxas report on it. No GPU is needed.
+rtx3090: setup
+	@rm -rf build/rtx3090 && mkdir -p build/rtx3090
+	@cmake --preset cuda -B build/rtx3090 --log-level=NOTICE -DCMAKE_CUDA_FLAGS=-Xptxas=-v -DCMAKE_CUDA_ARCHITECTURES=86
+	@cmake --build build/rtx3090 --target keel_library -j $(JOBS) >build/rtx3090/build.log 2>&1 || \
+	  { grep -v 'ptxas info\|bytes stack' build/rtx3090/build.log | tail -60; exit 1; }
+	@python3 bench/rtx3090.py build/rtx3090/build.log
 
 format:
 	@clang-format -i $(SOURCES)

@@ -49,14 +49,6 @@ std::pair<double, double> train_all(Device device, std::int64_t epochs) {
   return {seconds, worst};
 }
 
-std::string against(const char* script, const std::string& arguments, const char* name,
-                    double seconds) {
-  const auto peer = run_peer(script, arguments);
-  if (!peer) return fmt::format("{} not measured", name);
-  const double theirs = (*peer)["seconds_scaled"].get<double>();
-  return fmt::format("{} {:.1f} s: {:.1f} x", name, theirs, theirs / seconds);
-}
-
 // What one epoch of one LN-every net spends on each kind of work, timed apart on the same shapes.
 void bench_breakdown(Report& report, Device device) {
   const auto data = toy_data(device);
@@ -103,37 +95,44 @@ void bench_breakdown(Report& report, Device device) {
   const auto share = [&](double seconds) {
     return fmt::format("{:.0f}% of the epoch", 100 * seconds / epoch.median);
   };
-  report.add({"  its matrix products", products, 0, 0, share(products.median)});
-  report.add({"  its row programs", rows, 0, 0, share(rows.median)});
-  report.add({"  its Adam update", update, 0, 0, share(update.median)});
+  const double flop = 2.0 * kPoints * (3 * (kWidth * kWidth + kWidth) + 2 * kWidth);
+  // Two layers of LN: forward reads and writes, backward reads twice and writes; two sums of rows.
+  const double moved = sizeof(float) * 12.0 * kPoints * kWidth;
+  const double adam_moved = sizeof(float) * 7.0 * static_cast<double>(net.flat().elements());
+  report.add({"  its matrix products", products, 0, flop, share(products.median)});
+  report.add({"  its row programs", rows, moved, 0, share(rows.median)});
+  report.add({"  its Adam update", update, adam_moved, 0, share(update.median)});
   const double rest = epoch.median - products.median - rows.median - update.median;
   report.add({"  everything else (tape, launches, biases)", {rest, rest, rest}, 0, 0, share(rest)});
 }
 
 }  // namespace
 
-void bench_figure1(Report& report, Device device) {
-  const auto [seconds, worst] = train_all(device, kEpochs);
-  check(worst < 0.02, "bench", "a net ends at a loss of {}, wanted less than 0.02", worst);
-  const int threads = thread_count();
+void bench_figure1(Report& report, Device device, const Options& options) {
+  // With --quick too short to be judged by its loss, and scaled for nobody.
+  const std::int64_t epochs = options.quick ? kEpochs / 10 : kEpochs;
+  const auto [seconds, worst] = train_all(device, epochs);
+  check(options.quick || worst < 0.02, "bench", "a net ends at a loss of {}, wanted less than 0.02",
+        worst);
   // Forward and backward: three products a layer, but no d_x of the first.
-  const double flop =
-      2.0 * kPoints * (3 * (kWidth * kWidth + kWidth) + 2 * kWidth) * kEpochs * kNets;
-  const std::string where =
-      fmt::format("--threads {} --device {}", threads, device.is_cuda() ? "cuda" : "cpu");
+  const double flop = 2.0 * kPoints * (3 * (kWidth * kWidth + kWidth) + 2 * kWidth) *
+                      static_cast<double>(epochs) * kNets;
   // Peers are timed on fewer epochs and scaled, as their JSON says.
-  std::string note = against("fig1.py", "--peer torch-eager --nets 12 --epochs 100 " + where,
-                             "PyTorch eager", seconds);
-  note += ", " + against("fig1.py", "--peer torch-eager-fused --nets 12 --epochs 100 " + where,
-                         "with fused Adam", seconds);
+  const double share = static_cast<double>(epochs) / kEpochs;
+  std::vector<PeerTime> peers;
+  const auto add = [&](const char* name, const std::string& arguments) {
+    peers.push_back(peer_time(name, device, "fig1.py", arguments, share));
+  };
+  add("PyTorch eager", "--peer torch-eager --nets 12 --epochs 100");
+  add("PyTorch eager, fused Adam", "--peer torch-eager-fused --nets 12 --epochs 100");
   for (const char* peer : {"jax-map", "jax-vmap", "torch-compile"})
-    note += ", " + against("fig1.py", fmt::format("--peer {} --epochs 300 {}", peer, where), peer,
-                           seconds);
-  report.add({fmt::format("Figure 1: 60 nets x 3000 epochs, {} threads", threads),
+    add(peer, fmt::format("--peer {} --epochs 300", peer));
+  report.add({fmt::format("Figure 1: 60 nets x {} epochs{}", epochs, on_threads(device)),
               {seconds, seconds, seconds},
               0,
               flop,
-              note});
+              "",
+              peers});
   bench_breakdown(report, device);
 }
 

@@ -80,16 +80,12 @@ struct Peer {
   double scale = 1;  // our work over theirs
 };
 
-std::string beside(Device device, const char* which, double seconds,
-                   const std::vector<Peer>& peers) {
-  if (device.is_cuda()) return "peers run on the CPU only";
-  std::string note;
+std::vector<PeerTime> run(Device device, const char* which, const std::vector<Peer>& peers) {
+  std::vector<PeerTime> times;
   for (const Peer& peer : peers)
-    note += (note.empty() ? "" : ", ") + beside_peer(peer.name, seconds, peer.script,
-                                                     fmt::format("--case {} --threads {} {}", which,
-                                                                 thread_count(), peer.arguments),
-                                                     peer.scale);
-  return note;
+    times.push_back(peer_time(peer.name, device, peer.script,
+                              fmt::format("--case {} {}", which, peer.arguments), peer.scale));
+  return times;
 }
 
 void bench_small(Report& report, Device device, std::int64_t n) {
@@ -111,21 +107,35 @@ void bench_small(Report& report, Device device, std::int64_t n) {
   const std::int64_t fewer = std::min<std::int64_t>(n, 1024);
   const double scale = entries / static_cast<double>(fewer * fewer);
   const std::string all = fmt::format("--n {}", n), some = fmt::format("--n {}", fewer);
-  const std::string note =
-      beside(device, "small", full.median,
-             {{"torch.func Jacobian contraction", "gram_torch.py", all + " --repeats 1"},
-              {"neural_tangents structured derivatives", "gram_nt.py", all + " --batch 256"},
-              {"its Jacobian contraction", "gram_nt.py",
-               some + " --implementation JACOBIAN_CONTRACTION", scale},
-              {"its NTK-vector products", "gram_nt.py",
-               some + " --batch 128 --repeats 1 --implementation NTK_VECTOR_PRODUCTS", scale}});
+  const std::vector<PeerTime> peers =
+      run(device, "small",
+          {{"torch.func Jacobian contraction", "gram_torch.py", all + " --repeats 1"},
+           {"neural_tangents structured derivatives", "gram_nt.py", all + " --batch 256"},
+           {"its Jacobian contraction", "gram_nt.py",
+            some + " --implementation JACOBIAN_CONTRACTION", scale},
+           {"its NTK-vector products", "gram_nt.py",
+            some + " --batch 128 --repeats 1 --implementation NTK_VECTOR_PRODUCTS", scale}});
   report.add({fmt::format("empirical NTK {0} x {0}, full", n), full, 4 * entries,
-              kFlopAnEntry * entries, note});
+              kFlopAnEntry * entries, "", peers});
   const Tensor into = Tensor::empty({n, n}, DType::f32, device);
   const Timing half = measure(
       device, [&] { Jacobian(net, x).gram_lower_into(into); }, 1, 5);
-  report.add({fmt::format("empirical NTK {0} x {0}, lower triangle", n), half, 2 * entries,
-              kFlopAnEntry * (entries + static_cast<double>(n)) / 2});
+  const double flop = kFlopAnEntry * (entries + static_cast<double>(n)) / 2;
+  report.add({fmt::format("empirical NTK {0} x {0}, lower triangle", n), half, 2 * entries, flop});
+
+  const Net wide_net(kSmall, 9, {.dtype = DType::f64, .device = device});
+  const Tensor wide_x = x.to(DType::f64), wide_into = Tensor::empty({n, n}, DType::f64, device);
+  const Timing doubles = measure(
+      device, [&] { Jacobian(wide_net, wide_x).gram_lower_into(wide_into); }, 1, 5);
+  verify(entry(wide_into, n - 1, n / 2), trace(wide_net, wide_x, n - 1, 0),
+         trace(wide_net, wide_x, n / 2, 0));
+  report.add({fmt::format("empirical NTK {0} x {0}, lower triangle, float64", n),
+              doubles,
+              4 * entries,
+              flop,
+              "",
+              {},
+              Roof::float64});
 }
 
 void bench_wide(Report& report, Device device) {
@@ -139,17 +149,17 @@ void bench_wide(Report& report, Device device) {
     verify(entry(result[n - 1][3], o, p), trace(net, x1, n - 1, o), trace(net, x2, 3, p));
 
   const Timing time = measure(device, gram);
-  const std::string note =
-      beside(device, "wide", time.median,
-             {{"torch.func Jacobian contraction", "gram_torch.py", "--repeats 1"},
-              {"neural_tangents structured derivatives", "gram_nt.py", ""},
-              {"its NTK-vector products", "gram_nt.py",
-               "--batch 4 --repeats 1 --implementation NTK_VECTOR_PRODUCTS"}});
+  const std::vector<PeerTime> peers =
+      run(device, "wide",
+          {{"torch.func Jacobian contraction", "gram_torch.py", "--repeats 1"},
+           {"neural_tangents structured derivatives", "gram_nt.py", ""},
+           {"its NTK-vector products", "gram_nt.py",
+            "--batch 4 --repeats 1 --implementation NTK_VECTOR_PRODUCTS"}});
   // Forward once and backward once an output, the first layer without d_x.
   const auto weights = static_cast<double>(net.parameters_per_member());
   const double first = static_cast<double>(features) * 2048;
   const double flop = 2.0 * 2 * n * (weights + outputs * (weights - first));
-  report.add({"empirical NTK 16 x 16 x 8 x 8, 3 x 2048 units", time, 4 * weights, flop, note});
+  report.add({"empirical NTK 16 x 16 x 8 x 8, 3 x 2048 units", time, 4 * weights, flop, "", peers});
 }
 
 void bench_large(Report& report, Device device) {
@@ -157,8 +167,10 @@ void bench_large(Report& report, Device device) {
   const auto entries = static_cast<double>(n) * static_cast<double>(n);
   const auto needed = static_cast<std::size_t>(1.1 * 4 * entries);
   if (const std::size_t free = describe(device).free_bytes; free < needed) {
-    fmt::print("empirical NTK of {} inputs skipped: {:.1f} GB needed, {:.1f} GB free\n", n,
-               static_cast<double>(needed) / 1e9, static_cast<double>(free) / 1e9);
+    report.leave_out(
+        fmt::format("empirical NTK of {} inputs", n),
+        fmt::format("{:.1f} GB needed, {:.1f} GB free", static_cast<double>(needed) / 1e9,
+                    static_cast<double>(free) / 1e9));
     return;
   }
   trim_memory(device);

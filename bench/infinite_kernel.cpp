@@ -67,13 +67,9 @@ void bench_net(Report& report, Device device, std::int64_t n, bool layer_norm) {
   const Timing full = measure(
       device, [&] { kernel.gram(*kernel.points(x), *points, into); }, 1, 5);
   verify();
-  std::string beside = note(full.median, pairs);
-  if (device.is_cpu()) {
-    beside += ", " + beside_peer("neural_tangents", full.median, "infinite_nt.py",
-                                 fmt::format("--n {} --threads {}{}", n, thread_count(),
-                                             layer_norm ? " --layernorm" : ""));
-  }
-  report.add({what + ", full", full, 4 * pairs, 0, beside});
+  const PeerTime peer = peer_time("neural_tangents", device, "infinite_nt.py",
+                                  fmt::format("--n {}{}", n, layer_norm ? " --layernorm" : ""));
+  report.add({what + ", full", full, 4 * pairs, 0, note(full.median, pairs), {peer}});
 
   fill(into, 0);
   const Timing lower = measure(

@@ -1,106 +1,162 @@
-// LayerNorm, fused with relu and not, forward and backward, against a copy of the same bytes.
+// LayerNorm, plain and fused with relu, forward and backward, against a copy and PyTorch.
 #include <cmath>
-#include <cstring>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "../core/random.h"
 #include "../keel.h"
 #include "bench.h"
+#include "peer.h"
 
 namespace keel::bench {
 namespace {
 
-constexpr double kFloat = sizeof(float);
+struct Size {
+  std::int64_t rows, cols;
+  std::string str(const char* by) const { return fmt::format("{}{}{}", rows, by, cols); }
+};
 
-// A copy of x: memcpy on the CPU, the driver's copy on a GPU.
-Timing copy_time(Device device, const Tensor& into, const Tensor& x) {
-  return measure(device, [&] { copy(into, x); });
+// What a run of PyTorch gave for all sizes.
+struct PeerRun {
+  const char* name;
+  PeerOutput output;
+};
+
+// Takes a derivative of a parameter, and drops the one of x where a net hands it on to the layer
+// below: a leaf would get a copy.
+class DropInput : public GradientSink {
+ public:
+  explicit DropInput(const Var& x) : x_(x.slot()) {}
+  void total(Slot leaf, const Tensor& d_leaf) override {
+    if (leaf != x_) GradientSink::total(leaf, d_leaf);
+  }
+
+ private:
+  Slot x_;
+};
+
+struct Case {
+  bool relu;
+  Var operator()(const Var& x, const Var& gain, const Var& bias) const {
+    return relu ? layer_norm_relu(x, gain, bias) : layer_norm(x, gain, bias);
+  }
+  const char* name() const { return relu ? "layer_norm_relu" : "layer_norm"; }
+};
+
+// The last row by the definition, in double, gain 1 and bias 0: a wrong kernel is not worth timing.
+struct Reference {
+  std::vector<double> out, d_x;
+};
+
+Reference reference(const std::vector<double>& x, std::vector<double> d, bool relu) {
+  const auto n = static_cast<double>(x.size());
+  double mean = 0, variance = 0, d_sum = 0, d_product = 0;
+  for (double v : x) mean += v / n;
+  for (double v : x) variance += (v - mean) * (v - mean) / n;
+  const double scale = 1 / std::sqrt(variance + 1e-5);
+  Reference result;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double xhat = (x[j] - mean) * scale;
+    if (relu && xhat <= 0) d[j] = 0;
+    result.out.push_back(relu ? std::max(0.0, xhat) : xhat);
+    d_sum += d[j] / n;
+    d_product += d[j] * xhat / n;
+  }
+  for (std::size_t j = 0; j < x.size(); ++j)
+    result.d_x.push_back(scale * (d[j] - d_sum - (x[j] - mean) * scale * d_product));
+  return result;
 }
 
-// One entry of the result, by the definition, in double: a wrong kernel is not worth timing.
-void verify(const Tensor& x, const Tensor& out) {
-  const std::vector<double> row = x[x.size(0) - 1].to_vector<double>();
-  const double got = out[out.size(0) - 1].to_vector<double>()[1];
-  double mean = 0, variance = 0;
-  for (double v : row) mean += v / static_cast<double>(row.size());
-  for (double v : row) variance += (v - mean) * (v - mean) / static_cast<double>(row.size());
-  const double wanted = std::max(0.0, (row[1] - mean) / std::sqrt(variance + 1e-5));
-  check(std::abs(got - wanted) < 1e-4, "bench", "layer_norm_relu gives {}, wanted {}", got, wanted);
+void verify(const Case& norm, const Tensor& x, const Tensor& d_out, const Tensor& gain,
+            const Tensor& bias) {
+  Tape tape;
+  GradientSink gradients;
+  const Var leaf = tape.leaf(x);
+  const Var out = norm(leaf, tape.leaf(gain), tape.leaf(bias));
+  tape.backward(out, d_out, gradients);
+  const std::int64_t last = x.size(0) - 1;
+  const auto row = [&](const Tensor& t) { return t[last].to_vector<double>(); };
+  const Reference wanted = reference(row(x), row(d_out), norm.relu);
+  const std::vector<double> got = row(out.value()), d_got = row(gradients[leaf]);
+  for (std::size_t j = 0; j < got.size(); ++j) {
+    check(std::abs(got[j] - wanted.out[j]) < 1e-4, "bench", "{} gives {}, wanted {}", norm.name(),
+          got[j], wanted.out[j]);
+    check(std::abs(d_got[j] - wanted.d_x[j]) < 1e-4, "bench", "{} backward gives {}, wanted {}",
+          norm.name(), d_got[j], wanted.d_x[j]);
+  }
 }
 
-void bench_shape(Report& report, Device device, std::int64_t rows, std::int64_t cols,
-                 const char* how) {
-  const Tensor x = normal({rows, cols}, {1, 1}).to(device);
-  const Tensor d_out = normal({rows, cols}, {1, 2}).to(device);
-  const Tensor gain = Tensor::full({cols}, 1, DType::f32, device);
-  const Tensor bias = Tensor::zeros({cols}, DType::f32, device);
-  verify(x, layer_norm_relu(x, gain, bias).value());
+std::vector<PeerTime> times_of(const std::vector<PeerRun>& peers, const std::string& what,
+                               const Size& size) {
+  std::vector<PeerTime> times;
+  for (const PeerRun& peer : peers)
+    times.push_back(
+        peer_time(peer.name, peer.output, 1, fmt::format("cases/{} {}", what, size.str("x"))));
+  return times;
+}
 
-  const double bytes = 2 * kFloat * static_cast<double>(rows * cols);
-  const std::string shape = fmt::format("{} x {}{}", rows, cols, how);
-  const Timing copied = copy_time(device, Tensor::empty(x.shape(), DType::f32, device), x);
-  report.add({"copy " + shape, copied, bytes});
+void bench_size(Report& report, Device device, const Size& size,
+                const std::vector<PeerRun>& peers) {
+  const Shape shape{size.rows, size.cols};
+  const Tensor x = normal(shape, {1, 1}).to(device), d_out = normal(shape, {1, 2}).to(device);
+  const Tensor gain = Tensor::full({size.cols}, 1, DType::f32, device);
+  const Tensor bias = Tensor::zeros({size.cols}, DType::f32, device);
+  const double once = sizeof(float) * static_cast<double>(size.rows * size.cols);
+  const std::string where = size.str(" x ") + on_threads(device);
+
+  Timing copied;
+  {
+    const Tensor into = Tensor::empty(shape, DType::f32, device);
+    copied = measure(device, [&] { copy(into, x); });
+  }
+  report.add({"copy " + where, copied, 2 * once});
   const auto against_copy = [&](const Timing& time, double share) {
     return fmt::format("{:.2f} x the copy of its bytes", time.median / (share * copied.median));
   };
-  const Timing plain = measure(device, [&] { layer_norm(x, gain, bias); });
-  report.add({"layer_norm forward " + shape, plain, bytes, 0, against_copy(plain, 1)});
-  const Timing fused = measure(device, [&] { layer_norm_relu(x, gain, bias); });
-  report.add({"layer_norm_relu forward " + shape, fused, bytes, 0, against_copy(fused, 1)});
+  for (const Case norm : {Case{false}, Case{true}}) {
+    verify(norm, x, d_out, gain, bias);
+    const std::string name = norm.name();
+    const Timing forward = measure(device, [&] { norm(x, gain, bias); });
+    report.add({name + " forward " + where, forward, 2 * once, 0, against_copy(forward, 1),
+                times_of(peers, name + " forward", size)});
+    Tape tape;
+    const Var vx = tape.leaf(x), vg = tape.leaf(gain), vb = tape.leaf(bias);
+    const Var out = norm(vx, vg, vb);
+    DropInput gradients(vx);
+    const Timing backward = measure(device, [&] { tape.backward(out, d_out, gradients); });
+    // Reads x and d_out, writes d_x.
+    report.add({name + " backward " + where, backward, 3 * once, 0, against_copy(backward, 1.5),
+                times_of(peers, name + " backward", size)});
+  }
+}
 
-  Tape tape;
-  const Var vx = tape.leaf(x), vg = tape.leaf(gain), vb = tape.leaf(bias);
-  const Var out = layer_norm_relu(vx, vg, vb);
-  // Reads x and d_out, writes d_x; handing d_x out as a leaf's derivative copies it once more,
-  // which a net does not pay: its inner x are no leaves.
-  GradientSink gradients;
-  const Timing backward = measure(device, [&] { tape.backward(out, d_out, gradients); });
-  report.add(
-      {"layer_norm_relu backward " + shape, backward, 2.5 * bytes, 0, against_copy(backward, 2.5)});
+std::vector<PeerRun> run_peers(Device device, const std::vector<Size>& sizes) {
+  std::string shapes;
+  for (const Size& size : sizes) shapes += (shapes.empty() ? "" : ",") + size.str("x");
+  const auto run = [&](const char* name, const char* peer) {
+    return PeerRun{name, run_peer(device, "layer_norm_torch.py",
+                                  fmt::format("--peer {} --shapes {}", peer, shapes))};
+  };
+  std::vector<PeerRun> peers = {run("PyTorch", "eager"), run("torch.compile", "compile")};
+  if (device.is_cuda()) peers.push_back(run("Triton", "triton"));
+  return peers;
 }
 
 }  // namespace
 
-void bench_layer_norm(Report& report, Device device) {
-  if (device.is_cuda()) {
-    for (auto [rows, cols] :
-         {std::pair(100, 128), {65536, 128}, {1 << 20, 128}, {8192, 768}, {8192, 4096}})
-      bench_shape(report, device, rows, cols, "");
-    return;
+void bench_layer_norm(Report& report, Device device, const Options& options) {
+  std::vector<Size> sizes = {{100, 128}, {65536, 128}, {8192, 768}, {8192, 4096}};
+  if (options.quick) sizes = {{100, 128}, {4096, 128}};
+  const Size largest{1 << 20, 128};
+  if (device.is_cuda() && !options.quick) {
+    sizes.push_back(largest);
+  } else {
+    report.leave_out("layer_norm " + largest.str(" x "),
+                     options.quick ? "--quick" : "takes too long on a CPU");
   }
-#ifdef _OPENMP
-  const int threads = omp_get_max_threads();
-  omp_set_num_threads(1);
-#endif
-  bench_shape(report, device, 4096, 768, ", 1 thread");
-  bench_shape(report, device, 65536, 128, ", 1 thread");
-#ifdef _OPENMP
-  omp_set_num_threads(threads);
-#endif
-  bench_shape(report, device, 4096, 768, "");
-}
-
-Roofline measure_roofline(Device device) {
-  // Four times what caches hold, so that the copy is one of memory.
-  const std::int64_t n = device.is_cuda() ? std::int64_t{1} << 28 : std::int64_t{1} << 26;
-  Roofline roofline;
-  {
-    const Tensor x = Tensor::zeros({n}, DType::f32, device);
-    const Tensor into = Tensor::zeros({n}, DType::f32, device);
-    roofline.copy = 2 * kFloat * static_cast<double>(n) /
-                    measure(
-                        device, [&] { copy(into, x); }, 0.3)
-                        .median;
+  for (const int threads : thread_choices(device)) {
+    const ThreadLimit limit(threads);
+    const std::vector<PeerRun> peers = run_peers(device, sizes);
+    for (const Size& size : sizes) bench_size(report, device, size, peers);
   }
-  trim_memory(device);
-  const std::int64_t m = device.is_cuda() ? 8192 : 1536;
-  const Tensor a = normal({m, m}, {1, 1}).to(device), b = normal({m, m}, {1, 2}).to(device);
-  const Tensor c = Tensor::empty({m, m}, DType::f32, device);
-  const auto product = [&] { gemm(Transpose::no, Transpose::no, 1, a, b, 0, c); };
-  roofline.gemm = 2 * std::pow(static_cast<double>(m), 3) / measure(device, product, 0.3).median;
-  return roofline;
 }
 
 }  // namespace keel::bench

@@ -1,67 +1,138 @@
 // keel_bench: every benchmark, on one device, as a table and as JSON.
+#include <fmt/chrono.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
+#include <ctime>
 #include <functional>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
+#include "../core/output_file.h"
 #include "../core/version.h"
 #include "bench.h"
+#include "peer.h"
+
+namespace {
+
+using namespace keel;
+
+struct Arguments {
+  std::string device = "auto", json_path, results;
+  std::vector<std::string> only;
+  int threads = 0;
+  bool no_peers = false;
+  bench::Options options;
+};
+
+struct Section {
+  const char* name;
+  std::function<void()> run;
+};
+
+void declare(CLI::App& app, Arguments& arguments) {
+  app.add_option("--device", arguments.device, "auto, cpu, cuda or cuda:N");
+  app.add_option("--threads", arguments.threads, "CPU threads (default: all)");
+  auto* json = app.add_option("--json", arguments.json_path, "also write the results here");
+  app.add_option("--results", arguments.results,
+                 "also write them into this folder, as <device>-<date>.json, never over a file")
+      ->excludes(json);
+  app.add_option("--only", arguments.only, "sections, by name, separated by commas")
+      ->delimiter(',');
+  app.add_flag("--no-peers", arguments.no_peers, "leave the other libraries out");
+  app.add_flag("--quick", arguments.options.quick, "smaller inputs: does it all run?");
+  app.add_flag("--large", arguments.options.large, "what has 40,132 inputs too: 6.5 GB and more");
+}
+
+std::vector<Section> choose(const std::vector<Section>& sections,
+                            const std::vector<std::string>& only) {
+  std::string names;
+  for (const Section& section : sections) names += fmt::format(" {}", section.name);
+  for (const std::string& wanted : only)
+    check(std::any_of(sections.begin(), sections.end(),
+                      [&](const Section& section) { return wanted == section.name; }),
+          "bench", "got --only {}, wanted some of:{}", wanted, names);
+  std::vector<Section> chosen;
+  for (const Section& section : sections)
+    if (only.empty() || std::find(only.begin(), only.end(), section.name) != only.end())
+      chosen.push_back(section);
+  return chosen;
+}
+
+nlohmann::json with_origin(nlohmann::json all, const std::string& date, const std::string& command,
+                           bool complete) {
+  all["version"] = version();
+  all["commit"] = git_commit();
+  all["date"] = date;
+  all["command"] = command;
+  all["complete"] = complete;
+  for (const auto& [name, value] : backends()) all["backends"][name] = value;
+  return all;
+}
+
+void write(const std::string& path, const nlohmann::json& all) {
+  OutputFile file(path);
+  file.write(all.dump(2) + "\n");
+  file.commit();
+}
+
+int run(const Arguments& arguments, const std::string& command) {
+  const ThreadLimit limit(arguments.threads);
+  const Device device = Device::parse(arguments.device);
+  if (arguments.no_peers) bench::leave_peers_out();
+  const std::string date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  std::string path = arguments.json_path;
+  if (!arguments.results.empty()) path = bench::result_path(arguments.results, device, date);
+  if (!path.empty()) OutputFile{path};  // throws now rather than at the end
+
+  std::optional<bench::Report> report;
+  const bench::Options& options = arguments.options;
+  const std::vector<Section> sections =
+      choose({{"layer_norm", [&] { bench::bench_layer_norm(*report, device, options); }},
+              {"adam", [&] { bench::bench_adam(*report, device, options); }},
+              {"training_step", [&] { bench::bench_training_step(*report, device); }},
+              {"gram", [&] { bench::bench_gram(*report, device, options); }},
+              {"infinite_kernel", [&] { bench::bench_infinite_kernel(*report, device, options); }},
+              {"solve", [&] { bench::bench_solve(*report, device, options); }},
+              {"protein", [&] { bench::bench_protein(*report, device); }},
+              {"figure1", [&] { bench::bench_figure1(*report, device, options); }}},
+             arguments.only);
+
+  fmt::print("keel {} ({}) on {}: {}\n", version(), git_commit(), device, describe(device).name);
+  for (const auto& [name, value] : backends()) fmt::print("  {}: {}\n", name, value);
+  const bench::Roofline roofline = bench::measure_roofline(device);
+  fmt::print(
+      "  roofline of this run: copy {:.1f} GB/s; GEMM, GFLOP/s: float32 {:.1f}, {}float64 "
+      "{:.1f}\n\n",
+      roofline.copy / 1e9, roofline.float32 / 1e9,
+      roofline.tf32 ? fmt::format("TF32 {:.1f}, ", *roofline.tf32 / 1e9) : "",
+      roofline.float64 / 1e9);
+  report.emplace(device, roofline);
+  report->print_header();
+  for (const Section& section : sections) {
+    try {
+      section.run();
+    } catch (const std::exception& problem) {
+      report->fail_section(section.name, problem.what());
+    }
+    // After each section: what a run measured before it was cut off is worth keeping.
+    if (!path.empty())
+      write(path, with_origin(report->json(), date, command, section.name == sections.back().name));
+  }
+  if (!path.empty()) fmt::print("\nwritten to {}\n", path);
+  return report->failed() ? 1 : 0;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Verify, then time. Every row stands beside rooflines measured in the same run.");
-  std::string device_name = "auto", json_path;
-  std::vector<std::string> only;
-  int threads = 0;
-  app.add_option("--device", device_name, "auto, cpu, cuda or cuda:N");
-  app.add_option("--threads", threads, "CPU threads (default: all)");
-  app.add_option("--json", json_path, "also write the results here");
-  app.add_option("--only", only, "sections, by name, separated by commas")->delimiter(',');
-  keel::bench::Options options;
-  app.add_flag("--quick", options.quick, "smaller inputs for gram, infinite_kernel and solve");
-  app.add_flag("--large", options.large, "the Gram matrix of 40,132 inputs too: 6.5 GB");
+  Arguments arguments;
+  declare(app, arguments);
   CLI11_PARSE(app, argc, argv);
-
   try {
-    using namespace keel;
-#ifdef _OPENMP
-    if (threads > 0) omp_set_num_threads(threads);
-#endif
-    const Device device = Device::parse(device_name);
-    fmt::print("keel {} ({}) on {}: {}\n", version(), git_commit(), device, describe(device).name);
-    for (const auto& [name, value] : backends()) fmt::print("  {}: {}\n", name, value);
-    const bench::Roofline roofline = bench::measure_roofline(device);
-    fmt::print("  roofline of this run: copy {:.1f} GB/s, float32 GEMM {:.1f} GFLOP/s\n\n",
-               roofline.copy / 1e9, roofline.gemm / 1e9);
-
-    bench::Report report(device, roofline);
-    const std::pair<const char*, std::function<void()>> sections[] = {
-        {"layer_norm", [&] { bench::bench_layer_norm(report, device); }},
-        {"training_step", [&] { bench::bench_training_step(report, device); }},
-        {"gram", [&] { bench::bench_gram(report, device, options); }},
-        {"infinite_kernel", [&] { bench::bench_infinite_kernel(report, device, options); }},
-        {"solve", [&] { bench::bench_solve(report, device, options); }},
-        {"protein", [&] { bench::bench_protein(report, device); }},
-        {"figure1", [&] { bench::bench_figure1(report, device); }}};
-    std::string names;
-    for (const auto& [name, run] : sections) names += fmt::format(" {}", name);
-    for (const std::string& wanted : only)
-      check(std::any_of(std::begin(sections), std::end(sections),
-                        [&](const auto& section) { return wanted == section.first; }),
-            "bench", "got --only {}, wanted some of:{}", wanted, names);
-    for (const auto& [name, run] : sections)
-      if (only.empty() || std::find(only.begin(), only.end(), name) != only.end()) run();
-
-    if (json_path.empty()) return 0;
-    nlohmann::json all = report.json();
-    all["version"] = version();
-    all["commit"] = git_commit();
-    for (const auto& [name, value] : backends()) all["backends"][name] = value;
-    std::ofstream file(json_path);
-    file << all.dump(2) << '\n';
-    check(file.good(), "bench", "cannot write {}", json_path);
+    std::string command = "keel_bench";
+    for (int i = 1; i < argc; ++i) command += fmt::format(" {}", argv[i]);
+    return run(arguments, command);
   } catch (const std::exception& problem) {
     fmt::print(stderr, "keel_bench: {}\n", problem.what());
     return 1;

@@ -1,43 +1,83 @@
 #include "peer.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
-namespace keel::bench {
+#include "../core/memory.h"
 
-std::optional<nlohmann::json> run_peer(const std::string& script, const std::string& arguments,
-                                       const std::string& environment) {
-  namespace fs = std::filesystem;
-  const fs::path here = fs::path(KEEL_SOURCE_DIR) / "bench/peers";
-  const fs::path python = here / environment / "bin/python";
-  if (!fs::exists(python)) return {};
-  const std::string command =
-      fmt::format("'{}' '{}' {} 2>/dev/null", python.string(), (here / script).string(), arguments);
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return {};
-  std::string last, line;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
-    if (c != '\n')
-      line += static_cast<char>(c);
-    else
-      last = std::exchange(line, {});
-  }
-  if (pclose(pipe) != 0) return {};
-  nlohmann::json result = nlohmann::json::parse(last, nullptr, false);
-  if (!result.is_object()) return {};
-  return result;
+namespace keel::bench {
+namespace {
+
+constexpr int kSeconds = 600;  // for one peer
+bool peers_run = true;
+
+std::string python_of(const std::filesystem::path& peers, bool neural_tangents) {
+  const char* chosen = std::getenv(neural_tangents ? "KEEL_PEERS_NT_PYTHON" : "KEEL_PEERS_PYTHON");
+  if (chosen && *chosen) return chosen;
+  return (peers / (neural_tangents ? ".venv-nt" : ".venv") / "bin/python").string();
 }
 
-std::string beside_peer(const std::string& name, double seconds, const std::string& script,
-                        const std::string& arguments, double scale) {
-  const auto peer = run_peer(script, arguments, script.ends_with("_nt.py") ? ".venv-nt" : ".venv");
-  if (!peer) return name + " not measured";
-  const double theirs = scale * (*peer)["seconds"].get<double>();
-  return fmt::format("{} {:.2g} s{}: {:.1f} x", name, theirs, scale != 1 ? " (scaled)" : "",
-                     theirs / seconds);
+// Everything that the command writes, line by line: libraries log after the result, too.
+PeerOutput last_object(FILE* pipe) {
+  PeerOutput output;
+  std::string line;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
+    if (c != '\n') {
+      line += static_cast<char>(c);
+      continue;
+    }
+    nlohmann::json parsed = nlohmann::json::parse(line, nullptr, false);
+    if (parsed.is_object())
+      output.result = std::move(parsed);
+    else if (!line.empty())
+      output.problem = line;
+    line.clear();
+  }
+  return output;
+}
+
+}  // namespace
+
+void leave_peers_out() { peers_run = false; }
+
+PeerOutput run_peer(Device device, const std::string& script, const std::string& arguments) {
+  if (!peers_run) return {{}, "--no-peers"};
+  const auto peers = std::filesystem::path(KEEL_SOURCE_DIR) / "bench/peers";
+  const std::string python = python_of(peers, script.ends_with("_nt.py"));
+  const bool is_path = python.find('/') != std::string::npos;
+  if (is_path && !std::filesystem::exists(python))
+    return {{}, "no Python: see bench/peers/setup.sh"};
+  trim_memory(device);  // theirs to use
+  const std::string command = fmt::format(
+      "timeout {} '{}' '{}' --device {} --threads {} {} 2>&1", kSeconds, python,
+      (peers / script).string(), device.is_cuda() ? "cuda" : "cpu", thread_count(), arguments);
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return {{}, "cannot start it"};
+  PeerOutput output = last_object(pipe);
+  const int status = pclose(pipe);
+  if (status != 0) {
+    output.result = {};
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 124)
+      output.problem = fmt::format("not done after {} s", kSeconds);
+  }
+  if (output.result.is_object()) output.problem.clear();
+  return output;
+}
+
+PeerTime peer_time(const std::string& name, const PeerOutput& output, double scale,
+                   const std::string& field) {
+  if (!output.result.is_object()) return {name, {}, false, output.problem};
+  const nlohmann::json::json_pointer at("/" + field);
+  if (!output.result.contains(at)) return {name, {}, false, "it did not time this"};
+  const bool scaled = scale != 1 || output.result.contains("scaled_from");
+  return {name, scale * output.result[at].get<double>(), scaled};
+}
+
+PeerTime peer_time(const std::string& name, Device device, const std::string& script,
+                   const std::string& arguments, double scale) {
+  return peer_time(name, run_peer(device, script, arguments), scale);
 }
 
 }  // namespace keel::bench

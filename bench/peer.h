@@ -2,20 +2,32 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
+
+#include "bench.h"
 
 namespace keel::bench {
 
-/// Runs bench/peers/<script> with the Python of bench/peers/<environment>; the object on its last
-/// line of output. Nothing where the environment has not been made (bench/peers/setup.sh) or it
-/// failed.
-std::optional<nlohmann::json> run_peer(const std::string& script, const std::string& arguments,
-                                       const std::string& environment = ".venv");
+/// The object on the last line of a script's output that is one, or why there is none.
+struct PeerOutput {
+  nlohmann::json result;
+  std::string problem;
+};
 
-/// "name 1.2 s: 3.4 x", or "name not measured": a script of bench/peers whose JSON says "seconds",
-/// times `scale`, beside our `seconds`. Scripts *_nt.py run in .venv-nt.
-std::string beside_peer(const std::string& name, double seconds, const std::string& script,
-                        const std::string& arguments, double scale = 1);
+/// No peer is run from now on; they count as not measured.
+void leave_peers_out();
+
+/// Runs bench/peers/<script> with --device and --threads as here. The Python is that of
+/// bench/peers/.venv, or KEEL_PEERS_PYTHON where that is set; for *_nt.py that of .venv-nt, or
+/// KEEL_PEERS_NT_PYTHON. At most ten minutes.
+PeerOutput run_peer(Device device, const std::string& script, const std::string& arguments);
+
+/// The seconds at `field` ("seconds", "cases/forward 100x128") of an output, times `scale`.
+PeerTime peer_time(const std::string& name, const PeerOutput& output, double scale = 1,
+                   const std::string& field = "seconds");
+
+/// Both at once.
+PeerTime peer_time(const std::string& name, Device device, const std::string& script,
+                   const std::string& arguments, double scale = 1);
 
 }  // namespace keel::bench

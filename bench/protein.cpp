@@ -51,7 +51,6 @@ void bench_protein(Report& report, Device device) {
   Net net(kSpec, kFeatures, {.device = device});
   const double flop = 2.0 * kRows * 3 * (kFeatures * kWidth + kWidth * kWidth + kWidth) -
                       2.0 * kRows * kFeatures * kWidth;  // no d_x of the first layer
-  const int threads = thread_count();
   if (device.is_cpu()) {
     const Tensor whole = Tensor::zeros(net.flat().shape()), blocks = whole.clone();
     differentiate(net, x, y, whole);
@@ -69,11 +68,12 @@ void bench_protein(Report& report, Device device) {
   TrainStep step(trained, x, y, {}, Tensor::zeros({1 << 16, 1}, DType::f64, device));
   step.start_epoch(0);
   const Timing timing = measure(device, [&] { step.run(kRows); });
-  const std::string note = device.is_cpu()
-                               ? beside_peer("PyTorch", timing.median, "protein_epoch.py",
-                                             fmt::format("--threads {}", threads))
-                               : "";
-  report.add({"protein epoch, LN every, as trained", timing, 0, flop, note});
+  report.add({"protein epoch, LN every, as trained",
+              timing,
+              0,
+              flop,
+              "",
+              {peer_time("PyTorch", device, "protein_epoch.py", "")}});
 }
 
 }  // namespace keel::bench

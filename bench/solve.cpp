@@ -87,12 +87,9 @@ void bench_regression(Report& report, Device device, std::int64_t n) {
     bare = measure(
         device, [&] { factorise(factor); }, 1, 5, [&] { copy(factor, a); });
     verify_factor(factor, a);
-    std::string note;
-    if (device.is_cpu()) {
-      note = beside_peer("torch.linalg.cholesky and solve", bare.median, "solve_torch.py",
-                         fmt::format("--n {} --threads {}", n, thread_count()));
-    }
-    report.add({fmt::format("cholesky {0} x {0}, float32", n), bare, 0, flop, note});
+    const PeerTime peer = peer_time("torch.linalg.cholesky and solve", device, "solve_torch.py",
+                                    fmt::format("--n {}", n));
+    report.add({fmt::format("cholesky {0} x {0}, float32", n), bare, 0, flop, "", {peer}});
   }
 
   std::vector<double> gram, factor, refine, solve;

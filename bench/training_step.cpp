@@ -3,9 +3,6 @@
 // been made (bench/peers/setup.sh), it runs here too and the ratio is printed.
 #include <cmath>
 #include <optional>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "../core/random.h"
 #include "../keel.h"
@@ -72,7 +69,6 @@ struct Step {
 }  // namespace
 
 void bench_training_step(Report& report, Device device) {
-  const int all_threads = thread_count();
   // The net trains: the loss of a sine falls below 1/100 of its start.
   Step trial(device);
   const double start = trial.epoch().item();
@@ -82,37 +78,22 @@ void bench_training_step(Report& report, Device device) {
 
   const double weights = kWidth + kWidth * kWidth + kWidth;
   const double flop = 2.0 * kPoints * (3 * weights - kWidth);  // no d_x of the first layer
-  for (int threads : {1, all_threads}) {
-#ifdef _OPENMP
-    omp_set_num_threads(threads);
-#endif
+  for (const int threads : thread_choices(device)) {
+    const ThreadLimit limit(threads);
     Step step(device);
     step.epoch();
     const std::uint64_t before = memory_stats(device).system_allocations;
     const Timing time = measure(device, [&] { step.epoch(); });
     const std::uint64_t allocations = memory_stats(device).system_allocations - before;
-    const std::string on = device.is_cuda() ? "" : fmt::format(", {} threads", threads);
-    std::string note = fmt::format("{} allocations after the first epoch", allocations);
-    for (const char* adam :
-         {"fused", "default"}) {  // torch.optim.Adam's fastest form, and as it comes
-      const auto peer =
-          device.is_cpu()
-              ? run_peer("train_step.py", fmt::format("--threads {} --adam {}", threads, adam))
-              : std::nullopt;
-      if (!peer) {
-        note += ", PyTorch not measured";
-        break;
-      }
-      const double theirs = (*peer)["epoch_us"]["median"].get<double>();
-      note += fmt::format(", PyTorch with {} Adam {:.0f} us: {:.1f} x", adam, theirs,
-                          theirs * 1e-6 / time.median);
-    }
-    report.add({"training epoch, 100 points, 2 x 128" + on, time, 0, flop, note});
-    if (device.is_cuda() || all_threads == 1) break;
+    // torch.optim.Adam's fastest form, and as it comes.
+    report.add({"training epoch, 100 points, 2 x 128" + on_threads(device),
+                time,
+                0,
+                flop,
+                fmt::format("{} allocations after the first epoch", allocations),
+                {peer_time("PyTorch, fused Adam", device, "train_step.py", "--adam fused"),
+                 peer_time("PyTorch, default Adam", device, "train_step.py", "--adam default")}});
   }
-#ifdef _OPENMP
-  omp_set_num_threads(all_threads);
-#endif
 }
 
 }  // namespace keel::bench

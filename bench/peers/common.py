@@ -1,8 +1,12 @@
 """The problem that all peers solve: nets, data and initial weights, as NumPy arrays."""
 
+import argparse
+import ctypes
 import itertools
 import json
 import os
+import statistics
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +69,47 @@ def initial_dense_layers(seed):
 def limit_cpus(threads):
     """Confines the process to some CPUs: the one limit that XLA's thread pool obeys. Call before JAX computes anything."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def argument_parser(description):
+    """The two options that every peer takes."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of the processor")
+    return parser
+
+
+def free_gigabytes():
+    with open("/proc/meminfo") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("MemAvailable")) / 1e6
+
+
+def keep_freed_memory():
+    """glibc gives large blocks back to the system and takes them anew, page by page: that would be most of what is timed."""
+    mallopt = ctypes.CDLL(None).mallopt
+    trim_threshold, mmap_max = -1, -4
+    assert mallopt(trim_threshold, 2**31 - 1) and mallopt(mmap_max, 0)
+
+
+def measure(work, synchronize=None, seconds=0.5, repeats=7):
+    """Seconds of a call of work(): {"seconds": median, "fastest", "slowest"}, as keel_bench measures. `synchronize`, which a GPU
+    needs, waits for the device; then a repetition is as many calls as take a millisecond."""
+    def repetition(calls):
+        if synchronize:
+            synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            work()
+        if synchronize:
+            synchronize()
+        return (time.perf_counter() - start) / calls
+
+    last = [repetition(1) for _ in range(3)][-1]
+    calls = max(1, int(1e-3 / last)) if synchronize else 1
+    times, start = [], time.perf_counter()
+    while len(times) < repeats or time.perf_counter() - start < seconds:
+        times.append(repetition(calls))
+    return {"seconds": statistics.median(times), "fastest": min(times), "slowest": max(times)}
 
 
 def print_result(result):

@@ -1,8 +1,10 @@
 """Figure 1 in JAX: one jitted lax.scan over the epochs per architecture, its members batched or one after another."""
 
+import os
 import time
 from functools import partial
 
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # on a GPU that is shared with keel_bench
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +18,14 @@ def versions():
 
 def set_up(threads, device):
     if device == "cuda":
+        jax.config.update("jax_platforms", "cuda")
+        try:
+            jax.devices()
+        except Exception as problem:  # of many kinds, some without words
+            raise SystemExit("this JAX sees no GPU") from problem
         jax.config.update("jax_default_matmul_precision", "highest")  # no TF32, as in PyTorch
         return
+    jax.config.update("jax_platforms", "cpu")
     common.limit_cpus(threads)
     # XLA runs the batched products of one CPU device on one thread, so the architectures get a device each.
     jax.config.update("jax_num_cpu_devices", 1 if threads == 1 else len(common.ARCHITECTURES))

@@ -11,17 +11,8 @@ import common
 import torch_net
 
 WARM_UP_EPOCHS = 10
-versions = torch_net.versions
+versions, set_up, synchronize = torch_net.versions, torch_net.set_up, torch_net.synchronize
 
-
-def set_up(threads, _device):
-    torch.set_num_threads(threads)
-    torch.set_flush_denormal(True)
-
-
-def synchronize(device):
-    if device == "cuda":
-        torch.cuda.synchronize()
 
 
 def new_net(architecture, member, device):

@@ -13,10 +13,11 @@ def main():
     parser.add_argument("--x64", action="store_true")
     parser.add_argument("--batch", type=int, default=0)
     options = parser.parse_args()
-    ntk_common.limit_threads(options.threads)
+    ntk_common.limit_threads(options.threads, options.device)
     import jax
 
     jax.config.update("jax_enable_x64", options.x64)
+    jax.config.update("jax_default_matmul_precision", "highest")  # no TF32
     nt = ntk_common.import_neural_tangents()
     from neural_tangents import stax
 
@@ -40,6 +41,7 @@ def main():
         "versions": {"neural_tangents": nt.__version__, "jax": jax.__version__},
         "n": options.n,
         "batch": options.batch,
+        "device": options.device,
         "threads": options.threads,
         **measured,
         "sample": first.reshape(-1)[:2].tolist(),

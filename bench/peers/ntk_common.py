@@ -1,6 +1,5 @@
 """What the NTK peers share: nets, inputs, timing. Weights and inputs are NumPy arrays; nothing here imports a framework."""
 
-import argparse
 import os
 import statistics
 import time
@@ -32,17 +31,19 @@ CASES = {
 
 def arguments(description, n=None):
     """Options of every NTK peer. Threads are limited before a framework is imported."""
-    parser = argparse.ArgumentParser(description=description)
+    parser = common.argument_parser(description)
     if n is None:
         parser.add_argument("--case", choices=CASES, default="small")
     parser.add_argument("--n", type=int, default=n, help="inputs" + ("" if n else " (default: the case's own)"))
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--repeats", type=int, default=3)
     return parser
 
 
-def limit_threads(threads):
+def limit_threads(threads, device="cpu"):
+    """To be called before PyTorch or JAX is imported."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ["JAX_PLATFORMS"] = device
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # on a GPU that is shared with keel_bench
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # neural_tangents imports TensorFlow
     common.limit_cpus(threads)
 
@@ -72,11 +73,6 @@ def weights(features, widths):
         layers.append((weight.astype(np.float32), generator.normal(0, 0.1, width).astype(np.float32)))
         fan_in = width
     return layers
-
-
-def free_gigabytes():
-    with open("/proc/meminfo") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("MemAvailable")) / 1e6
 
 
 def timed(work, repeats, warm_up=1):

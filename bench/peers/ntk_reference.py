@@ -3,6 +3,8 @@
 
     .venv/bin/python ntk_reference.py --with torch                    # empirical.json, <net>.safetensors
     .venv-nt/bin/python ntk_reference.py --with neural-tangents       # infinite.json; checks empirical.json as well
+
+neural-tangents has no SiLU of infinite width, and no LayerNorm there after an activation or with gain and bias: those have no peer.
 """
 
 import argparse

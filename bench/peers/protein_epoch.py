@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Times one full-batch training epoch of dense(9->128) LayerNorm ReLU dense(128->128) LayerNorm ReLU dense(128->1) on 40,132 rows in eager PyTorch on the CPU."""
+"""Times one full-batch training epoch of dense(9->128) LayerNorm ReLU dense(128->128) LayerNorm ReLU dense(128->1) on 40,132 rows in eager PyTorch."""
 
-import argparse
 import statistics
 import time
 
@@ -14,17 +13,16 @@ ROWS, FEATURES = 40132, 9
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser = common.argument_parser(__doc__)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--epochs", type=int, default=15, help="timed one by one")
     parser.add_argument("--adam", choices=["fused", "default"], default="fused")
     arguments = parser.parse_args()
 
-    torch.set_num_threads(arguments.threads)
-    torch.set_flush_denormal(True)
+    device = arguments.device
+    torch_net.set_up(arguments.threads, device)
     generator = torch.Generator().manual_seed(1)
-    x = torch.randn(arguments.rows, FEATURES, generator=generator)
+    x = torch.randn(arguments.rows, FEATURES, generator=generator).to(device)
     y = torch.sin(x[:, :1]) + 0.5 * x[:, 1:2]
     layers = []
     for fan_in in (FEATURES, common.WIDTH):
@@ -33,11 +31,13 @@ def main():
     for layer in net[::3]:
         torch.nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
         torch.nn.init.normal_(layer.bias, std=common.BIAS_STD, generator=generator)
+    net.to(device)
     optimizer = torch_net.adam(net, fused=arguments.adam == "fused")
 
     def seconds_of_epoch():
         start = time.perf_counter()
         torch_net.train(net, optimizer, x, y, 1)
+        torch_net.synchronize(device)
         return time.perf_counter() - start
 
     for _ in range(3):
@@ -46,6 +46,7 @@ def main():
     common.print_result({
         "peer": "torch eager",
         "versions": torch_net.versions(),
+        "device": device,
         "threads": arguments.threads,
         "rows": arguments.rows,
         "adam": arguments.adam,

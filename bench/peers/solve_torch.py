@@ -22,25 +22,31 @@ def kernel(x):
 def main():
     parser = ntk_common.arguments(__doc__, n=8192)
     options = parser.parse_args()
-    ntk_common.limit_threads(options.threads)
+    ntk_common.limit_threads(options.threads, options.device)
     import torch
 
-    torch.set_num_threads(options.threads)
-    x = torch.from_numpy(ntk_common.inputs(options.n, FEATURES)).double()
+    import torch_net
+
+    torch_net.set_up(options.threads, options.device)
+    x = torch.from_numpy(ntk_common.inputs(options.n, FEATURES)).double().to(options.device)
     matrix = kernel(x)
     matrix.diagonal().add_(1e-3 * matrix.diagonal().mean())
     matrix = matrix.float()
     y = torch.sin(x[:, :1]).float()
 
-    factor_times = ntk_common.timed(lambda: torch.linalg.cholesky(matrix), options.repeats)
+    def timed(work):
+        return ntk_common.timed(lambda: (work(), torch_net.synchronize(options.device)), options.repeats)
+
+    factor_times = timed(lambda: torch.linalg.cholesky(matrix))
     factor = torch.linalg.cholesky(matrix)
-    solve_times = ntk_common.timed(lambda: torch.cholesky_solve(y, factor), options.repeats)
+    solve_times = timed(lambda: torch.cholesky_solve(y, factor))
     residual = y - matrix @ torch.cholesky_solve(y, factor)
     ntk_common.common.print_result({
         "peer": "torch.linalg.cholesky, torch.cholesky_solve",
         "what": f"{options.n} x {options.n} float32, one right-hand side",
         "versions": {"torch": torch.__version__},
         "n": options.n,
+        "device": options.device,
         "threads": options.threads,
         "seconds": factor_times["seconds"] + solve_times["seconds"],
         "factor": factor_times,

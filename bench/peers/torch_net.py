@@ -10,6 +10,29 @@ def versions():
     return {"torch": torch.__version__}
 
 
+def set_up(threads, device):
+    """Float32 as it is, on either device. Raises SystemExit where PyTorch sees no GPU and one is asked for."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SystemExit("this PyTorch sees no GPU")
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def waiting_for(device):
+    """What common.measure needs as `synchronize`."""
+    return torch.cuda.synchronize if device == "cuda" else None
+
+
+def synchronize(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def free_gigabytes(device):
+    return torch.cuda.mem_get_info()[0] / 1e9 if device == "cuda" else common.free_gigabytes()
+
+
 def relu_net(norms):
     layers, fan_in = [], 1
     for normalised in norms:

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Times one training epoch of dense(1->128) LayerNorm ReLU dense(128->128) ReLU dense(128->1) in eager PyTorch on the CPU."""
+"""Times one training epoch of dense(1->128) LayerNorm ReLU dense(128->128) ReLU dense(128->1) in eager PyTorch."""
 
-import argparse
 import statistics
 import time
 
@@ -15,26 +14,27 @@ WARM_UP_EPOCHS = 100
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser = common.argument_parser(__doc__)
     parser.add_argument("--epochs", type=int, help=f"epochs per timed block (default: about {BLOCK_SECONDS} s)")
     parser.add_argument("--blocks", type=int, default=20)
     parser.add_argument("--no-layernorm", action="store_true")
     parser.add_argument("--adam", choices=["fused", "default"], default="fused")
     arguments = parser.parse_args()
 
-    torch.set_num_threads(arguments.threads)
-    torch.set_flush_denormal(True)
+    device = arguments.device
+    torch_net.set_up(arguments.threads, device)
     architecture = "standard" if arguments.no_layernorm else "ln_first"
     member = common.MEMBERS[0]
-    net = torch_net.initialise(torch_net.relu_net(common.ARCHITECTURES[architecture]), member.seed)
+    net = torch_net.initialise(torch_net.relu_net(common.ARCHITECTURES[architecture]), member.seed).to(device)
     optimizer = torch_net.adam(net, fused=arguments.adam == "fused")
-    x = torch.from_numpy(common.inputs())
-    y = torch.from_numpy(common.targets(member))
+    x = torch.from_numpy(common.inputs()).to(device)
+    y = torch.from_numpy(common.targets(member)).to(device)
 
     def epoch_microseconds(epochs):
+        torch_net.synchronize(device)
         start = time.perf_counter()
         torch_net.train(net, optimizer, x, y, epochs)
+        torch_net.synchronize(device)
         return (time.perf_counter() - start) / epochs * 1e6
 
     epoch_microseconds(WARM_UP_EPOCHS)
@@ -46,11 +46,13 @@ def main():
     common.print_result({
         "peer": "torch eager",
         "versions": torch_net.versions(),
+        "device": device,
         "threads": arguments.threads,
         "layernorm": not arguments.no_layernorm,
         "adam": arguments.adam,
         "blocks": arguments.blocks,
         "epochs_per_block": block_epochs,
+        "seconds": statistics.median(timings) * 1e-6,  # of an epoch
         "epoch_us": {"median": statistics.median(timings), "min": min(timings), "max": max(timings)},
         "final_loss": final_loss,
     })

@@ -1,0 +1,74 @@
+// The rooflines: a copy of more than caches hold, and matrix products; of each the fastest time, as
+// nothing is faster than a roof.
+#include <cmath>
+
+#include "../core/random.h"
+#include "../kernels/cuda_libraries.cuh"
+#include "../kernels/gemm.h"
+#include "bench.h"
+
+namespace keel::bench {
+namespace {
+
+double copy_rate(Device device) {
+  const std::int64_t n = device.is_cuda() ? std::int64_t{1} << 28 : std::int64_t{1} << 26;
+  const Tensor x = Tensor::zeros({n}, DType::f32, device);
+  const Tensor into = Tensor::zeros({n}, DType::f32, device);
+  const Timing time = measure(
+      device, [&] { copy(into, x); }, 0.3);
+  return 2.0 * sizeof(float) * static_cast<double>(n) / time.fastest;
+}
+
+double product_rate(std::int64_t m, double seconds) {
+  return 2 * std::pow(static_cast<double>(m), 3) / seconds;
+}
+
+double gemm_rate(Device device, DType dtype, std::int64_t m) {
+  const Tensor a = normal({m, m}, {1, 1}).to(dtype).to(device);
+  const Tensor b = normal({m, m}, {1, 2}).to(dtype).to(device);
+  const Tensor c = Tensor::empty({m, m}, dtype, device);
+  const auto product = [&] { gemm(Transpose::no, Transpose::no, 1, a, b, 0, c); };
+  return product_rate(m, measure(device, product, 0.3).fastest);
+}
+
+}  // namespace
+
+#ifdef KEEL_WITH_CUDA
+std::optional<double> tf32_rate(Device device, std::int64_t m) {
+  if (device.is_cpu()) return {};
+  const Tensor a = normal({m, m}, {1, 1}).to(device), b = normal({m, m}, {1, 2}).to(device);
+  const Tensor c = Tensor::empty({m, m}, DType::f32, device);
+  const cublasHandle_t handle = cublas_handle(device);
+  const int size = static_cast<int>(m);
+  const float one = 1, zero = 0;
+  const auto product = [&] {
+    cublas_check(
+        cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, size, size, size, &one, b.data<float>(),
+                     CUDA_R_32F, size, a.data<float>(), CUDA_R_32F, size, &zero, c.data<float>(),
+                     CUDA_R_32F, size, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
+  };
+  // The pedantic mode of everybody else's products would forbid it.
+  cublas_check(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
+  const Timing time = measure(device, product, 0.3);
+  cublas_check(cublasSetMathMode(handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+  return product_rate(m, time.fastest);
+}
+#else
+std::optional<double> tf32_rate(Device, std::int64_t) { return {}; }
+#endif
+
+Roofline measure_roofline(Device device) {
+  const std::int64_t m = device.is_cuda() ? 8192 : 1536;
+  Roofline roofline;
+  roofline.copy = copy_rate(device);
+  trim_memory(device);
+  roofline.float32 = gemm_rate(device, DType::f32, m);
+  roofline.tf32 = tf32_rate(device, m);
+  // A GPU made for graphics has a 64th of its float32 rate here.
+  roofline.float64 = gemm_rate(device, DType::f64, device.is_cuda() ? m / 2 : m);
+  trim_memory(device);
+  return roofline;
+}
+
+}  // namespace keel::bench

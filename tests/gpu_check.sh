@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# The check of a whole machine with a GPU: builds for the GPU found, runs every test, the tests that use the GPU under
+# compute-sanitizer, and keel's commands on both devices. Goes on after a failure; exit code 1 where anything failed.
+#   gpu_check.sh --out FOLDER              what every stage printed and wrote (default build/gpu-check)
+#   gpu_check.sh --only tests,compare      some of: tests, sanitizer, compare; each needs the build, which is made first
+#   gpu_check.sh --build FOLDER            an existing build folder, not built again
+#   gpu_check.sh --minutes N               for the sanitizer at most (default 10)
+#   gpu_check.sh --data PATH               CASP.csv, or its folder: compares a short table1 too
+#   gpu_check.sh --only compare --device cpu   rehearses the comparison on a machine without a GPU: CPU against CPU
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+exec </dev/null
+
+die() { echo "gpu_check: $*" >&2; exit 1; }
+
+out=build/gpu-check only=tests,sanitizer,compare device=cuda build= minutes=10 data=
+while (($#)); do
+  (($# > 1)) || die "$1 needs a value"
+  case $1 in
+    --out) out=$2 ;;
+    --only) only=$2 ;;
+    --device) device=$2 ;;
+    --build) build=$2 ;;
+    --minutes) minutes=$2 ;;
+    --data) data=$(realpath "$2") || die "--data $2: no such file" ;;
+    *) die "unknown option '$1' (--out, --only, --build, --minutes, --data, --device)" ;;
+  esac
+  shift 2
+done
+IFS=, read -ra wanted <<<"$only"
+for stage in "${wanted[@]}"; do
+  [[ $stage =~ ^(tests|sanitizer|compare)$ ]] || die "--only $only: wanted some of tests,sanitizer,compare"
+done
+[[ $device == cpu || $device == cuda ]] || die "--device $device: wanted cuda, or cpu for a rehearsal"
+[[ $minutes =~ ^[1-9][0-9]*$ ]] || die "--minutes $minutes: wanted a whole number from 1"
+[[ $device == cuda || $only == compare ]] || die "--device cpu rehearses --only compare alone"
+if [[ $device == cuda ]]; then
+  gpu=$(nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null | head -1)
+  [[ $gpu == *,* ]] || die "no GPU here: nvidia-smi names none"
+  echo "gpu_check: $gpu"
+fi
+mkdir -p "$out" || die "cannot make $out"
+out=$(realpath "$out")
+export OMP_WAIT_POLICY=passive PATH=$PATH:/usr/local/cuda/bin
+
+passed=() failed=()
+# stage NAME COMMAND...: what it prints goes to NAME.log; its last lines are shown where it failed.
+stage() {
+  local name=$1 start=$SECONDS log
+  log=$out/$(tr ' ' _ <<<"${name//,/}").log; shift
+  if "$@" >"$log" 2>&1; then
+    passed+=("$name"); echo "passed  $name, $((SECONDS - start)) s"
+  else
+    failed+=("$name"); echo "FAILED  $name, $((SECONDS - start)) s, $log:"
+    tail -n 12 "$log" | sed 's/^/          /'
+  fi
+}
+
+build_all() {
+  local options=(-DKEEL_CUDA=OFF)
+  [[ $device == cuda ]] && options=(-DKEEL_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=$(tr -dc 0-9 <<<"${gpu##*,}")")
+  cmake -S "$root" -B "$build" -G Ninja --log-level=NOTICE "${options[@]}" && cmake --build "$build" -j "$(nproc)"
+}
+
+# gpu_tests FOLDER: a doctest filter of the cases in tests/FOLDER whose text uses a GPU; a comma would end a name.
+gpu_tests() {
+  python3 - "$here/$1" <<'PYTHON'
+import pathlib, re, sys
+names = []
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.cpp")):
+    for case in re.split(r"(?m)^TEST_CASE(?:_TEMPLATE)?\(", path.read_text())[1:]:
+        name = re.match(r'\s*"((?:[^"\\]|\\.)*)"', case)
+        if name and re.search(r"gpu_here\(|Device::cuda\(|no_gpu\(\)|skip_without_gpu|cuda_device_count\(\)", case):
+            names.append(re.sub(r'[,"\\]', "?", name.group(1)))
+print(",".join(names))
+PYTHON
+}
+
+sanitizer_has() { compute-sanitizer --help 2>&1 | grep -q -e "$1"; }
+
+# sanitize TOOL FOLDER FILTER: only keel's own kernels where the tool would otherwise watch NVIDIA's libraries.
+sanitize() {
+  local tool=$1 options=(--error-exitcode 99) left=$((sanitizer_end - SECONDS))
+  ((left > 0)) || { echo "no time left of $minutes minutes: give --minutes a larger number"; return 1; }
+  # The tests ask for memory that is not there, on purpose.
+  if [[ $tool == memcheck ]]; then sanitizer_has --report-api-errors && options+=(--report-api-errors no)
+  else sanitizer_has --kernel-name && options+=(--kernel-name kns=keel); fi
+  local output status
+  output=$(timeout "$left" compute-sanitizer --tool "$tool" "${options[@]}" "$build/tests/test_$2" -tc="$3" 2>&1)
+  status=$?
+  printf '%s\n' "$output"
+  ((status != 124)) || echo "stopped: not done within $minutes minutes"
+  # A pass says nothing where nothing was on the GPU.
+  ! grep -E '^SKIPPED|skipped: no GPU|test cases: +0 ' <<<"$output" || { echo "these tests did not use the GPU"; return 1; }
+  return $status
+}
+
+sanitize_all() {
+  if ! command -v compute-sanitizer >/dev/null; then
+    echo "FAILED  sanitizer: no compute-sanitizer on PATH; it is part of the CUDA toolkit"
+    failed+=(sanitizer)
+    return
+  fi
+  sanitizer_end=$((SECONDS + 60 * minutes))
+  local tool folder filter
+  for tool in memcheck racecheck initcheck; do
+    for folder in core kernels nn ntk; do
+      filter=$(gpu_tests "$folder")
+      [[ -z $filter ]] || stage "$tool $folder" sanitize "$tool" "$folder" "$filter"
+    done
+  done
+}
+
+# make_inputs FOLDER: a table of 200 rows and 60 of its inputs as .npy.
+make_inputs() {
+  mkdir -p "$1" && python3 - "$1" <<'PYTHON'
+import math, random, struct, sys
+draw = random.Random(1).gauss
+rows = [[draw(0, 1) for _ in range(4)] for _ in range(200)]
+with open(f"{sys.argv[1]}/data.csv", "w") as file:
+    file.write("a,b,c,d,y\n")
+    for row in rows:
+        file.write(",".join(map(repr, [*row, math.sin(row[0]) + row[1] / 2])) + "\n")
+header = "{'descr': '<f8', 'fortran_order': False, 'shape': (60, 4), }"
+header += " " * (-(len(header) + 11) % 64) + "\n"
+with open(f"{sys.argv[1]}/x.npy", "wb") as file:
+    file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode())
+    file.write(struct.pack("<240d", *sum(rows[:60], [])))
+PYTHON
+}
+
+# run_commands DEVICE FOLDER: every command once, small; a folder each.
+run_commands() {
+  local where=(--device "$1" --quiet) to=$2 keel=$build/keel problems=0
+  local net="dense(64) layernorm relu dense(64) relu dense(1)"
+  local infinite="dense(64) layernorm(affine=0) relu dense(64) relu dense(1)"
+  local table=(--data "$out/inputs/data.csv" --target y) x=$out/inputs/x.npy
+  rm -rf "$to"
+  # once NAME COMMAND...
+  once() {
+    local name=$1; shift
+    echo "=== $name"
+    mkdir -p "$to/$name"
+    "$keel" "$@" "${where[@]}" --out "$to/$name" || { echo "=== $name: exit code $?"; problems=1; }
+  }
+  local figure
+  for figure in fig1 fig2 fig5; do once "$figure" reproduce "$figure" --seeds 2 --epochs 20 --no-plot; done
+  once theory reproduce theory --seeds 1 --epochs 50 --no-plot
+  once ntk ntk --net "$infinite" --x1 "$x" --save "$to/ntk/kernel.npy"
+  once ntk_empirical ntk --net "$net" --mode empirical --dtype f32 --seeds 2 --x1 "$x" --save "$to/ntk_empirical/kernel.npy"
+  once regress regress --net "$infinite" "${table[@]}" --ridge-relative 1e-3 --save "$to/regress/predictions.csv"
+  once regress_empirical regress --net "$net" --mode empirical "${table[@]}" --ridge-relative 1e-2 \
+    --save "$to/regress_empirical/predictions.csv"
+  once certify certify --net "$infinite" "${table[@]}" --ridge-relative 1e-2 --directions 32 --steps 5
+  once train train --net "$net" "${table[@]}" --epochs 20 --seeds 2 --save "$to/train/predictions.csv" \
+    --save-weights "$to/train/weights.safetensors"
+  once train_batches train --net "$net" "${table[@]}" --epochs 5 --batch 64 --save "$to/train_batches/predictions.csv"
+  [[ -z $data ]] || once table1 reproduce table1 --data "$data" --seeds 1 --epochs 3 --methods ln_every,ntk_ln_first \
+    --ntk-rows 2000 --no-plot
+  rm -rf "$to/table1/members"  # what a resumed run goes on from: times, and numbers of the tables again
+  return $problems
+}
+
+compare_all() {
+  local compare=$here/compare_runs.py second=$device
+  stage "inputs" make_inputs "$out/inputs"
+  stage "run cpu" run_commands cpu "$out/cpu"
+  stage "run $second once" run_commands "$second" "$out/$second-1"
+  stage "run $second twice" run_commands "$second" "$out/$second-2"
+  stage "two runs on $second, bit for bit" python3 "$compare" "$out/$second-1" "$out/$second-2" --exact
+  if [[ $second == cpu ]]; then
+    stage "cpu against cpu, bit for bit" python3 "$compare" "$out/cpu" "$out/cpu-1" --exact
+  else
+    stage "cpu against $second" python3 "$compare" "$out/cpu" "$out/$second-1"
+  fi
+}
+
+if [[ -n $build ]]; then
+  [[ -x $build/keel ]] || die "--build $build: no keel in it"
+  build=$(realpath "$build")
+else
+  build=$root/build/gpu
+  [[ $device == cuda ]] || build=$root/build/cpu
+  stage "build" build_all
+fi
+[[ -x $build/keel ]] || die "nothing was built: see $out/build.log"
+for stage in "${wanted[@]}"; do
+  case $stage in
+    tests) stage "tests" ctest --test-dir "$build" --output-on-failure ;;
+    sanitizer) sanitize_all ;;
+    compare) compare_all ;;
+  esac
+done
+echo
+echo "${#passed[@]} passed, ${#failed[@]} failed, $SECONDS s; logs in $out"
+for stage in "${failed[@]}"; do echo "failed: $stage"; done
+[[ ${#failed[@]} -eq 0 ]]
