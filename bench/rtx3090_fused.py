@@ -1,0 +1,64 @@
+"""kernels/fused_mlp.cu on an RTX 3090: its kernels, their work, and trainings by it."""
+import rtx3090_kernels as hot
+import rtx3090_paths as paths
+import rtx3090_sources as sources
+from rtx3090_card import Roof
+
+FUSED = 0.6  # of what its loads of shared memory allow: eight warps an SM, and barriers. Assumed
+
+FORMULAS = [("fused_mlp; its sums", "4n(d + s) + 4bS; 4(b + s)S: b blocks, slices of S, s nets",
+             "6n a weight, 4n one of the first layer; bS")]
+
+# Nets at once, rows, features; bytes of dynamic shared memory a block.
+CASES = {"ensemble": (15, 100, 1, 56832), "protein": (1, hot.ROWS, 9, 95616)}
+
+
+def kernels(constants):
+    """As FusedTask::plan chooses them for the CASES."""
+    sources.wanted("kernels/fused_mlp.cu", r"task\.at\.total \* static_cast<int>\(sizeof\(float")
+    found = {}
+    for case, (_, _, _, dynamic) in CASES.items():
+        rows, keep = constants[f"{case}_tile"], "true" if constants[f"{case}_keep"] else "false"
+        found[case] = hot.Kernel(f"fused_mlp, {case}: tiles of {rows} rows", "", 0, 256,
+                                 dynamic=dynamic, name=f"gradient_kernel<{rows}, {keep}>")
+        found[case].confirm(constants["fused_threads"], constants[f"{case}_shared"])
+    found["fused sum"] = hot.Kernel("fused_mlp: sum of slices", "", 0, 256, name="sum_kernel")
+    found["fused sum"].confirm(constants["sum_threads"], 0)
+    return found
+
+
+def flop(s, n, features, width=128):
+    """Of the products forth and back; none for the derivative by the inputs."""
+    shapes = ((features, width), (width, width), (width, 1))
+    return s * (6 * n * sum(i * o for i, o in shapes) - 2 * n * features * width)
+
+
+def works(constants):
+    found = []
+    for case, (s, n, d, _) in CASES.items():
+        slots, slices = constants[f"{case}_slots"], 4 * constants[f"{case}_slice"]
+        # A thread has tile / 8 x 4 entries of a product; loads as in the contraction of factors.
+        r, c = constants[f"{case}_tile"] // 8, 4
+        share = {"memory": 0.85, "float32": FUSED * min(1, r * c / 4 / (r + c)), "float64": 1}
+        label = f"fused_mlp, {s} x {n} x {d}, LN every"
+        step = Roof(4 * n * (d + s) + slots * slices, flop(s, n, d))
+        found += [hot.Work(label, case, slots, step, share),
+                  hot.Work(f"{label}: its sums", "fused sum", constants[f"{case}_sums"],
+                           Roof((slots + s) * slices, slots * slices / 4), hot.STREAM)]
+    return found
+
+
+def end_to_end(constants, epochs1=3000, epochs2=2500):
+    """The trainings where a step is fused_mlp and Adam; every net as large as LN every."""
+    tiny, ours = paths.Op(Roof(), hot.STREAM), works(constants)
+
+    def step(case):
+        s, parameters = CASES[case][0], constants[f"{case}_parameters"]
+        at = next(i for i, w in enumerate(ours) if w.kernel == case)
+        adam = paths.Op(Roof(28 * s * parameters, 13 * s * parameters), hot.STREAM)
+        return [tiny, tiny, *ours[at:at + 2], tiny, adam, tiny]
+    one, many = step("protein"), step("ensemble")
+    return [paths.total("Figure 1 by fused_mlp", "the same nets", [(4 * epochs1, many)]),
+            paths.total("protein data by fused_mlp: one epoch", f"1 net on {hot.ROWS} points",
+                        [(1, one)]),
+            paths.total("Table 1 by fused_mlp", "the same nets", [(40 * epochs2, one)])]

@@ -1,0 +1,227 @@
+"""Our hot kernels: how they are launched, what they move and compute, at which sizes."""
+import math
+from dataclasses import dataclass
+
+import rtx3090_card as card
+import rtx3090_sources as sources
+from rtx3090_card import Roof
+
+# Assumptions, all of them: shares of a roof. Nothing here was measured on this card.
+STREAM = {"memory": 0.85, "float32": 0.5, "float64": 0.8}
+STRIDED = {"memory": 0.5, "float32": 0.5, "float64": 0.8}
+FLOOR = 3e-6  # seconds that the smallest kernel takes in a recorded graph
+
+ROWS = 40132  # of the protein data, 9 features
+LAYERS = ((9, 128), (128, 128), (128, 1))  # 9 - 128 - 128 - 1
+NET = "dense(128) layernorm(affine=0) relu dense(128) layernorm(affine=0) relu dense(1)"
+
+
+@dataclass
+class Kernel:
+    """program: as the log has it. width: of the rows its launcher was told. threads: of a block,
+    which the sources must confirm, as they must `dynamic` bytes of shared memory."""
+    label: str
+    program: str
+    width: int
+    threads: int
+    scalar: str = "float"
+    dynamic: int = 0
+    name: str = ""  # set from the sources
+    per_block: int = 1  # groups
+
+    def locate(self, launchers):
+        members, slots, self.per_block = launchers.group(self.scalar, self.width)
+        self.name = (f"tile_kernel<CudaGroup<{members}, {slots}, {self.scalar}>, "
+                     f"{self.per_block}, {self.program}>")
+        self.confirm(members * self.per_block, launchers.dynamic)
+
+    def confirm(self, threads, dynamic):
+        for what, mine, theirs in (("threads", self.threads, threads),
+                                   ("bytes of dynamic shared memory", self.dynamic, dynamic)):
+            if mine != theirs:
+                raise sources.Stale(f"{self.label}: the table has {mine} {what} a block, the "
+                                    f"sources launch it with {theirs}")
+
+    def blocks(self, tiles):
+        return math.ceil(tiles / self.per_block)
+
+
+@dataclass
+class Work:
+    """A kernel at a size. launches > 1: that many of them, one after another."""
+    label: str
+    kernel: str
+    blocks: int
+    roof: Roof
+    efficiency: dict
+    launches: int = 1
+
+    def expected(self):
+        even = card.balance(self.blocks)
+        return self.roof.expected({bound: share * even for bound, share in
+                                   self.efficiency.items()}, FLOOR * self.launches)
+
+
+def row_program(program):
+    return f"RowProgram<{program}>"
+
+
+def layer_norm_kernels():
+    kernels = {}
+    for width, threads in ((128, 256), (768, 128), (4096, 512)):
+        for op in ("Forward", "Backward"):
+            for relu in (False, True):
+                program = f"LayerNorm{op}<float, true, {'true' if relu else 'false'}>"
+                name = "layer_norm(_relu)" if op == "Forward" else f"layer_norm{'_relu' * relu}"
+                label = f"{name} {op.lower()}, {width} columns"
+                kernels[f"ln{'r' * relu} {op} {width}"] = Kernel(label, row_program(program), width,
+                                                                 threads)
+    return kernels
+
+
+def all_kernels(launchers, constants):
+    """{key: Kernel}, each located in the sources."""
+    run, pairs = launchers.run, launchers.pairs
+    tile = sources.constant("kernels/triangle.cu", "kSide") ** 2
+    mse_run = sources.constant("kernels/mse.cu", "kRun")
+    element = "ElementProgram<{}>".format
+    kernels = layer_norm_kernels() | {
+        "adam": Kernel("adam", element("AdamUpdate<float>"), run, 128),
+        "relu": Kernel("relu", element("MapElements<float, Relu>"), run, 128),
+        "relu back": Kernel("relu backward", element("PullElements<float, Relu>"), run, 128),
+        "mse": Kernel("mse", row_program("SquaredError<float>"), mse_run, 128),
+        "gather": Kernel("gather_rows, 9 columns", row_program("GatherRow<float>"), 9, 256),
+        "pack": Kernel("factor_gram: pack panels", row_program("PackPanels<float>"),
+                       constants["panel"], 256),
+        "pairs": Kernel("kernel_pairs", "Pairs<float>", pairs, 256, "double"),
+        "pairs64": Kernel("kernel_pairs", "Pairs<double>", pairs, 256, "double"),
+        "mirror": Kernel("mirror_lower", row_program("MirrorTiles<float>"), tile, 128),
+        "scale": Kernel("scale_lower", row_program("ScaleLower<float, float>"), ROWS, 512,
+                        "double"),
+    }
+    for kernel in kernels.values():
+        kernel.locate(launchers)
+    gram = Kernel("factor_gram: contraction", "", 0, 256, name="gram_kernel<float>")
+    gram.confirm(constants["threads"], sources.dynamic_shared("kernels/factor_gram.cu"))
+    return kernels | {"gram": gram}
+
+
+def layer_norm_works(kernels):
+    smallest = sources.constant("kernels/layer_norm.cu", "kSmallest")
+    most = sources.constant("kernels/layer_norm.cu", "kMostChunks")
+    works = []
+    for op in ("Forward", "Backward"):
+        for n, d in ((65536, 128), (1 << 20, 128), (8192, 768), (8192, 4096)):
+            key = f"lnr {op} {d}"
+            chunks = math.ceil(n / max(smallest, math.ceil(n / most)))
+            roof, tiles = layer_norm_roof(op, n, d, chunks), n if op == "Forward" else chunks
+            works.append(Work(f"layer_norm(_relu) {op.lower()}, {n} x {d}", key,
+                              kernels[key].blocks(tiles), roof, STREAM))
+    return works
+
+
+def layer_norm_roof(op, n, d, chunks=0):
+    if op == "Forward":
+        return Roof(8 * n * d + 8 * n, 12 * n * d)
+    return Roof(12 * n * d + 8 * n + 8 * chunks * d, 26 * n * d)
+
+
+class Gram:
+    """The lower triangle of the Gram matrix of the net LAYERS without LN, n inputs."""
+
+    def __init__(self, n, constants):
+        self.n, self.constants = n, constants
+        # u and v of every layer; on a GPU each is padded to whole chunks.
+        sides = [o for _, o in LAYERS] + [i for i, _ in LAYERS]
+        self.columns = sum(sides)
+        self.depth = sum(card.round_up(side, constants["chunk"]) for side in sides)
+        self.pieces = len(sides) + sum(side % constants["chunk"] > 0 for side in sides)
+        self.tile_rows = math.ceil(n / constants["tile_rows"])
+        self.tiles = constants["row_panels"] * self.tile_rows * (self.tile_rows + 1) // 2
+
+    @property
+    def roof(self):
+        c, n = self.constants, self.n
+        entries = self.tiles * c["tile_rows"] * c["tile_cols"]
+        # A row of tiles streams the panels up to its diagonal, which the L2 does not keep, unless
+        # all panels fit in it.
+        panels = 4 * n * self.depth
+        passes = 1 if panels < card.L2 else (self.tile_rows + 1) / 2 + 1
+        return Roof(2 * n * (n + 1) + panels * passes, 2 * self.depth * entries)
+
+    @property
+    def efficiency(self):
+        # Of four steps of r x c entries, a quarter of r + c loads of 16 bytes, four cycles each,
+        # beside r c / 4 cycles of arithmetic; then nine tenths of that.
+        r, c = self.constants["rows"], self.constants["cols"]
+        return {"memory": 0.85, "float32": 0.9 * min(1, r * c / 4 / (r + c)), "float64": 1}
+
+    def works(self, kernels):
+        panel, n = self.constants["panel"], self.n
+        count = card.round_up(math.ceil(n / panel), self.constants["row_panels"])
+        pack = Roof(4 * n * self.columns + 4 * count * panel * self.depth)
+        return [Work(f"factor_gram, n = {n}: contraction", "gram", self.tiles, self.roof,
+                     self.efficiency),
+                Work(f"factor_gram, n = {n}: its panels", "pack",
+                     kernels["pack"].blocks(count * self.depth / self.pieces), pack, STRIDED,
+                     self.pieces)]
+
+
+def pair_instructions(instructions):
+    """Of the double pipe, of a pair through the net NET, and four at its end."""
+    words = [layer.split("(")[0] for layer in NET.split(" ")]
+    names = {"dense": "dense", "relu": "relu", "layernorm": "layer_norm"}
+    return sum(instructions[names[word]] for word in words) + 4
+
+
+def pairs_roof(pairs, instructions, bytes_out):
+    return Roof((8 + bytes_out) * pairs, 0, 2 * pair_instructions(instructions) * pairs)
+
+
+def scale_roof(n):
+    # Into double and back, and two products: conversions run at the rate of double.
+    return Roof(4 * n * (n + 1), 0, 2 * 4 * n * (n + 1) / 2)
+
+
+def other_works(kernels, launchers, instructions):
+    n, d = ROWS, 128
+    works = [Work(f"adam, {p} parameters", "adam", kernels["adam"].blocks(
+        math.ceil(p / launchers.run)), Roof(28 * p, 13 * p), STREAM) for p in (17921, 10 ** 7)]
+
+    def add(label, key, tiles, roof, efficiency=STREAM):
+        works.append(Work(label, key, kernels[key].blocks(tiles), roof, efficiency))
+    elements = math.ceil(n * d / launchers.run)
+    add(f"relu, {n} x {d}", "relu", elements, Roof(8 * n * d, n * d))
+    add(f"relu backward, {n} x {d}", "relu back", elements, Roof(12 * n * d, 2 * n * d))
+    add(f"mse, {n} x 1", "mse", math.ceil(n / kernels["mse"].width), Roof(8 * n, 3 * n))
+    sectors = 32 * math.ceil((4 * 9 + 28) / 32)
+    add(f"gather_rows, {n} x 9", "gather", n, Roof((sectors + 4 * 9 + 8) * n), STRIDED)
+    m = 4096
+    add(f"mirror_lower, {m} x {m}", "mirror", math.ceil(m / 32) ** 2, Roof(4 * m * m), STRIDED)
+    add(f"scale_lower, {n} x {n}", "scale", math.ceil(n / 2), scale_roof(n))
+    for m in (8192, n):
+        add(f"kernel_pairs, n = {m}, lower triangle", "pairs",
+            m * math.ceil(m / launchers.pairs) / 2, pairs_roof(m * (m + 1) / 2, instructions, 4))
+    return works
+
+
+def all_works(kernels, launchers, constants, instructions):
+    return (layer_norm_works(kernels) + other_works(kernels, launchers, instructions)
+            + [w for n in (4096, ROWS) for w in Gram(n, constants).works(kernels)])
+
+
+# What the times are computed from, one line a kind of work.
+FORMULAS = [
+    ("layer_norm(_relu) forward", "8nd + 8n", "12nd"),
+    ("layer_norm(_relu) backward", "12nd + 8n + 8cd, c = ceil(n / max(32, ceil(n / 8192)))",
+     "26nd"),
+    ("adam", "28p", "13p"),
+    ("relu; backward", "8nd; 12nd", "nd; 2nd"),
+    ("mse", "8n", "3n"),
+    ("gather_rows", "n(64 + 4d + 8): two sectors of 32 bytes a row", "-"),
+    ("factor_gram: contraction", "2n(n + 1) + 4nD((t + 1) / 2 + 1), t = ceil(n / 128)",
+     "2D of 128 x 64 entries in t(t + 1) tiles"),
+    ("factor_gram: its panels", "4n(C + D)", "-"),
+    ("mirror_lower; scale_lower", "4nn; 4n(n + 1)", "scale: 4 double instructions an entry"),
+    ("kernel_pairs", "12 a pair, n(n + 1) / 2 pairs", "{pair} double instructions a pair"),
+]

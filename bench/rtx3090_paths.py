@@ -1,0 +1,160 @@
+"""End to end on an RTX 3090: trainings op by op, as the tape runs them; exact regression."""
+import math
+from dataclasses import dataclass
+
+import rtx3090_card as card
+import rtx3090_kernels as hot
+import rtx3090_sources as sources
+from rtx3090_card import Roof
+
+GEMM = {"memory": 0.85, "float32": 0.6, "float64": 0.8}  # cuBLAS: an assumption
+CHOLESKY = {"memory": 0.85, "float32": 0.5, "float64": 0.5}  # cuSOLVER: an assumption
+
+
+@dataclass
+class Op:
+    roof: Roof
+    efficiency: dict
+    launches: int = 1
+
+    def expected(self):
+        return self.roof.expected(self.efficiency, hot.FLOOR * self.launches)
+
+
+@dataclass
+class Path:
+    label: str
+    formula: str
+    launches: int  # in all
+    roof: Roof
+    seconds: float  # at 100% of the roofs, op after op
+    expected: float
+
+
+def sum_rows(s, n, d):
+    """s members, n rows: levels of 64 until one row is left."""
+    chunk, bytes_, launches = sources.constant("kernels/sum.cu", "kChunk"), 0, 0
+    while True:
+        chunks = math.ceil(n / chunk)
+        bytes_, launches = bytes_ + 4 * s * d * (n + chunks), launches + 1
+        if chunks == 1:
+            return Op(Roof(bytes_), hot.STREAM, launches)
+        n = chunks
+
+
+def gemm(s, m, n, k, reads_c=False):
+    elements = m * k + k * n + m * n * (2 if reads_c else 1)
+    return Op(Roof(4 * s * elements, 2 * s * m * n * k), GEMM)
+
+
+def dense(s, n, i, o, first):
+    forward = [Op(Roof(4 * s * n * o), hot.STREAM), gemm(s, n, o, i, reads_c=True)]
+    backward = [gemm(s, o, i, n), sum_rows(s, n, o)]
+    return forward, backward + ([] if first else [gemm(s, n, i, o)])
+
+
+def layer_norm_relu(s, n, d):
+    smallest = sources.constant("kernels/layer_norm.cu", "kSmallest")
+    most = sources.constant("kernels/layer_norm.cu", "kMostChunks")
+    chunks = math.ceil(n / max(smallest, math.ceil(n / most)))
+    forward = hot.layer_norm_roof("Forward", s * n, d)
+    backward = hot.layer_norm_roof("Backward", s * n, d, s * chunks)
+    return [Op(forward, hot.STREAM)], [Op(backward, hot.STREAM)] + 2 * [sum_rows(s, chunks, d)]
+
+
+def relu(s, n, d):
+    return [Op(Roof(8 * s * n * d), hot.STREAM)], [Op(Roof(12 * s * n * d), hot.STREAM)]
+
+
+def epoch(s, n, features, norms, width=128):
+    """Ops of one full-batch epoch of s nets with LN behind the first or second dense layer."""
+    shapes = [(features, width), (width, width), (width, 1)]
+    parameters = sum(i * o + o for i, o in shapes) + 2 * width * sum(norms)
+    tiny = Op(Roof(), hot.STREAM)
+    ops = 2 * [tiny]  # the epoch's counters
+    for layer, (i, o) in enumerate(shapes):
+        ops += [op for part in dense(s, n, i, o, layer == 0) for op in part]
+        if layer < 2:
+            parts = (layer_norm_relu if norms[layer] else relu)(s, n, o)
+            ops += [op for part in parts for op in part]
+    loss = [Op(Roof(8 * s * n), hot.STREAM), tiny, tiny, Op(Roof(12 * s * n), hot.STREAM)]
+    adam = [tiny, Op(Roof(28 * s * parameters, 13 * s * parameters), hot.STREAM)]
+    return ops + loss + adam + [tiny]  # and the loss kept
+
+
+NETS = {"standard": (0, 0), "LN first": (1, 0), "LN second": (0, 1), "LN every": (1, 1)}
+
+
+def total(label, formula, repeats_and_ops):
+    """Of (times, ops of one)."""
+    roof, launches, at_roof, expected = Roof(), 0, 0.0, 0.0
+    for times, ops in repeats_and_ops:
+        for op in ops:
+            r = op.roof
+            roof += Roof(times * r.bytes, times * r.flop, times * r.flop64)
+            launches += times * op.launches
+            at_roof += times * r.seconds
+            expected += times * op.expected()
+    return Path(label, formula, launches, roof, at_roof, expected)
+
+
+def figure1(seeds=15, epochs=3000):
+    return total(f"Figure 1: 60 nets x {epochs} epochs",
+                 f"4 ensembles of {seeds} nets on 100 points",
+                 [(epochs, epoch(seeds, 100, 1, norms)) for norms in NETS.values()])
+
+
+def table1(seeds=10, epochs=2500):
+    paths = [total(f"protein data, {name}: one epoch", f"1 net on {hot.ROWS} points",
+                   [(1, epoch(1, hot.ROWS, 9, NETS[name]))]) for name in ("standard", "LN every")]
+    return paths + [total(f"Table 1: 40 nets x {epochs} epochs", f"{seeds} of each of the four",
+                          [(epochs * seeds, epoch(1, hot.ROWS, 9, n)) for n in NETS.values()])]
+
+
+SWEEPS = 5  # what every regression of experiments/results/table1.json took
+
+
+def regression(instructions):
+    """Parts of an exact regression of the infinitely wide net on all ROWS."""
+    n, tile = hot.ROWS, sources.constant("ntk/infinite_kernel.cpp", "kGpuTile")
+    across = math.ceil(n / tile)
+    tiles, whole = across * (across + 1) // 2, across * (across + 1) // 2 * tile * tile
+    # Whole tiles of inner products in double, of 9 features; then the pairs of the triangle.
+    inner = Op(Roof(8 * whole, 0, 2 * 9 * whole), GEMM, tiles)
+    matrix = Op(hot.pairs_roof(n * (n + 1) / 2, instructions, 4), hot.STREAM, tiles)
+    again = Op(hot.pairs_roof(whole, instructions, 8), hot.STREAM, tiles)
+    times_v = Op(Roof(16 * whole, 0, 4 * whole), GEMM, 2 * tiles)
+    factor = Op(Roof(4 * n * n, n ** 3 / 3), CHOLESKY)
+    triangles = Op(Roof(2 * 2 * n * n, 2 * n * n), hot.STREAM)
+    kernel = total("  kernel matrix, in double, kept in float32",
+                   "{pair} + 9 double instructions a pair", [(1, [inner, matrix])])
+    scaled = total("  scale and factor, float32", "n^3 / 3 flop",
+                   [(1, [Op(hot.scale_roof(n), hot.STREAM), factor])])
+    refined = total(f"  {SWEEPS} products with the kernel made again in double, and solves",
+                    "{pair} + 11 a pair; 4n^2 bytes",
+                    [(SWEEPS, [inner, again, times_v, triangles])])
+    parts = [kernel, scaled, refined]
+    whole_path = Path(f"exact regression, n = {n}, LN every", "the three below",
+                      sum(p.launches for p in parts), sum((p.roof for p in parts), Roof()),
+                      sum(p.seconds for p in parts), sum(p.expected for p in parts))
+    factor64 = total("  (a float64 factor instead)", "n^3 / 3 flop of double",
+                     [(1, [Op(Roof(8 * n * n, 0, n ** 3 / 3), CHOLESKY)])])
+    return [whole_path, *parts, factor64]
+
+
+def memory(constants):
+    """Whether the regression fits, by Regression::plan."""
+    sources.wanted("ntk/regression.cpp", r"plan\.total\(\) \+ kept <= .{0,40}free_bytes / 2")
+    total32 = constants["matrix"] + constants["vectors"]
+    total64 = constants["matrix64"] + constants["vectors64"]
+    kept = 8 * hot.ROWS ** 2
+
+    def fits(size):
+        return "fits" if size < card.MEMORY else "does NOT fit"
+    verdict = "kept" if total32 + kept <= card.MEMORY / 2 else "not kept, but made again"
+    return (f"Memory of the regression, from `Regression::plan`: float32 factor "
+            f"{constants['matrix'] / 1e9:.2f} GB + vectors {constants['vectors'] / 1e9:.2f} GB = "
+            f"{total32 / 1e9:.2f} GB: {fits(total32)} in 24 GB. With a float64 factor "
+            f"{total64 / 1e9:.2f} GB: {fits(total64)}. Theta in double beside the float32 factor, "
+            f"{kept / 1e9:.1f} GB more, is {verdict}: together they may take half of what is free. "
+            f"cuSOLVER's work space comes on top.")

@@ -1,0 +1,209 @@
+"""What the sources say of the launches: read from them or compiled against them, never repeated."""
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Stale(Exception):
+    """The sources no longer say what bench/rtx3090*.py takes them to say."""
+
+
+def text_of(path):
+    """A source without its comments."""
+    return re.sub(r"//.*", "", (ROOT / path).read_text())
+
+
+def wanted(path, pattern):
+    """The first match of pattern in a source."""
+    found = re.search(pattern, text_of(path), re.DOTALL)
+    if not found:
+        raise Stale(f"{path} holds nothing like `{pattern}`")
+    return found
+
+
+def constant(path, name):
+    """`constexpr int64_t kName = 32` -> 32"""
+    return int(wanted(path, rf"constexpr [^;]*\b{name} = (\d+)")[1])
+
+
+def arithmetic(expression, names):
+    for name, value in names.items():
+        expression = re.sub(rf"\b{name}\b", str(value), expression)
+    if not re.fullmatch(r"[\d\s*/+()-]+", expression):
+        raise Stale(f"kernels/launch.cuh: cannot read `{expression}`")
+    return int(eval(expression.replace("/", "//")))
+
+
+class Launchers:
+    """Groups and widths as kernels/launch.cuh has them."""
+    PATH = "kernels/launch.cuh"
+    GROUP = (r"(?:if \(tiling\.width <= (\w+)\)\s+(?:return )?)?"
+             r"launch_with<CudaGroup<([^,<>]+), ([^,<>]+), Scalar>, (\d+)>\(")
+
+    def __init__(self):
+        slots = wanted(self.PATH, r"kSlots = sizeof\(Scalar\) == 4 \? (\d+) : (\d+);")
+        held = wanted(self.PATH, r"kHeld = ([^;]+);")[1]
+        self.groups = {}  # {scalar: [(widest row, members, slots, groups a block)]}
+        for scalar, count in (("float", slots[1]), ("double", slots[2])):
+            names = {"kSlots": count}
+            names["kHeld"] = arithmetic(held, names)
+            self.groups[scalar] = [
+                (arithmetic(widest, names) if widest else 1 << 62, arithmetic(members, names),
+                 arithmetic(slots_, names), int(per_block))
+                for widest, members, slots_, per_block in re.findall(self.GROUP,
+                                                                     text_of(self.PATH))]
+        if [len(g) for g in self.groups.values()] != [4, 4]:
+            raise Stale(f"{self.PATH}: wanted four groups, got {self.groups}")
+        self.run = int(wanted(self.PATH, r"launch_tiles<1024>\(device, \{1, n, (\d+)\}")[1])
+        self.pairs = int(wanted(self.PATH, r"\bdevice\S*\) \? (\d+) : \d+\}")[1])
+        self.dynamic = dynamic_shared(self.PATH)
+        wanted(self.PATH, r"tile_kernel<Group, kGroupsPerBlock.{0,90}"
+                          r"blocks\)?,\s+Group::kMembers \* kGroupsPerBlock,")
+
+    def group(self, scalar, width):
+        """(members, slots, groups a block) that work on rows of this width."""
+        return next(g[1:] for g in self.groups[scalar] if width <= g[0])
+
+
+def dynamic_shared(path):
+    """Bytes in the third place of the `<<<...>>>` of a source, or of the launch_kernel it calls."""
+    if "<<<" not in text_of(path):
+        wanted(path, r"launch_kernel\(")
+        path = "core/cuda.cuh"
+    launches = re.findall(r"<<<(.*?)>>>", text_of(path), re.DOTALL)
+    if len(launches) != 1:
+        raise Stale(f"{path}: got {len(launches)} launches, wanted one")
+    third = arguments_of(launches[0])[2:3]
+    if not third or not third[0].isdigit():
+        raise Stale(f"{path}: cannot read the dynamic shared memory of `<<<{launches[0]}>>>`")
+    return int(third[0])
+
+
+def arguments_of(text):
+    """`f(a, b), c` -> [`f(a, b)`, `c`]"""
+    depth, parts = 0, [""]
+    for c in text:
+        depth += (c in "(<") - (c in ")>")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [part.strip() for part in parts]
+
+
+PROGRAM = """
+#include <cstdio>
+#include "kernels/factor_gram_block.h"
+#include "kernels/fused_mlp_sum.h"
+#include "kernels/fused_mlp_products.h"
+#include "nn/fused_gradient.h"
+#include "ntk/infinite_kernel.h"
+#include "ntk/regression.h"
+using namespace keel;
+
+void fused(const char* name, int features, std::int64_t members, std::int64_t rows) {
+  const Net net("FUSED", features);
+  const FusedMlp mlp = fused_description(net).value();
+  const FusedTask task = FusedTask::plan(mlp, members, rows);
+  const long slots = task.slots(), sums = members * FusedSum::member_blocks(mlp);
+  std::printf("%s_tile %d %s_slots %ld %s_shared %d %s_slice %d %s_sums %ld %s_keep %d "
+              "%s_parameters %ld ", name, task.tile_rows, name, slots, name, task.at.total * 4,
+              name, task.slice, name, sums, name, task.keep, name,
+              static_cast<long>(net.parameters_per_member()));
+}
+
+int main() {
+  using Block = GramBlock<float>;
+  const InfiniteKernel kernel("NET", FEATURES);
+  const MemoryPlan f32 = Regression::plan(kernel, ROWS, 1, {});
+  const MemoryPlan f64 = Regression::plan(kernel, ROWS, 1, {.factor = DType::f64});
+  std::printf("matrix %zu vectors %zu matrix64 %zu vectors64 %zu ", f32.matrix, f32.vectors,
+              f64.matrix, f64.vectors);
+  std::printf("threads %d shared %d tile_rows %d tile_cols %d row_panels %d panel %d chunk %d "
+              "rows %d cols %d ", Block::kThreads, Block::kShared * 4, Block::kTileRows,
+              Block::kTileCols, Block::kRowPanels, Block::kPanel, Block::kChunk, Block::kRows,
+              Block::kCols);
+  std::printf("fused_threads %d sum_threads %d ", FusedProducts::kThreads, FusedSum::kThreads);
+  fused("ensemble", 1, 15, 100);
+  fused("protein", FEATURES, 1, ROWS);
+}
+"""
+
+PROBE = """
+#include "kernels/kernel_map.h"
+using namespace keel;
+#define KEEL_PROBE(name, ...)                                                \\
+  extern "C" __global__ void name(KernelMap map, const double* in, double* out) { \\
+    const PairState s = through_##name(map, {in[0], in[1]} __VA_ARGS__);     \\
+    out[0] = s.k;                                                            \\
+    out[1] = s.theta;                                                        \\
+  }
+KEEL_PROBE(dense)
+KEEL_PROBE(relu, , in[2], in[3])
+KEEL_PROBE(layer_norm, , in[2], in[3])
+"""
+
+# SASS instructions of the double pipe that one of PTX becomes where it is not one: Newton steps.
+NEWTON = {"div": 8, "sqrt": 8}
+FREE = {"ld", "st", "mov", "neg", "abs", "selp", "copysign", "cvt"}
+
+
+class Build:
+    """A folder that CMake configured for CUDA with Ninja, and built the library in."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.cache = (self.folder / "CMakeCache.txt").read_text()
+        self.nvcc = self.cached("CMAKE_CUDA_COMPILER")
+
+    def cached(self, name):
+        found = re.search(rf"^{name}:\w+=(.+)$", self.cache, re.MULTILINE)
+        if not found:
+            raise Stale(f"{self.folder}/CMakeCache.txt has no {name}: wanted a CUDA build")
+        return found[1]
+
+    def run(self, command):
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=self.folder)
+        if ran.returncode:
+            first = next(iter(ran.stderr.strip().splitlines()), "no message")
+            raise Stale(f"{Path(command[0]).name} fails: {first}")
+        return ran.stdout
+
+    def compiler(self):
+        """`nvcc 13.0, V13.0.88`"""
+        return "nvcc " + re.search(r"release (.*)", self.run([self.nvcc, "--version"]))[1]
+
+    def constants(self, net, features, rows):
+        """Of GramBlock<float>, fused_mlp and Regression::plan, by a program linked with keel."""
+        ninja = (self.folder / "build.ninja").read_text()
+        edge = re.search(r"^build keel_bench:.*?\n\n", ninja, re.MULTILINE | re.DOTALL)
+        if not edge:
+            raise Stale(f"{self.folder}/build.ninja has no keel_bench")
+        libraries = [word for name in ("LINK_PATH", "LINK_LIBRARIES")
+                     for word in re.findall(rf"^  {name} = (.*)$", edge[0], re.MULTILINE)]
+        program = PROGRAM.replace("NET", net).replace("FEATURES", str(features))
+        program = program.replace("FUSED", net.replace("(affine=0)", ""))
+        with tempfile.TemporaryDirectory() as scratch:
+            source, binary = Path(scratch, "constants.cpp"), Path(scratch, "constants")
+            source.write_text(program.replace("ROWS", str(rows)))
+            self.run([self.cached("CMAKE_CXX_COMPILER"), "-std=c++20", f"-I{ROOT}", str(source),
+                      "-o", str(binary), *" ".join(libraries).split()])
+            words = self.run([str(binary)]).split()
+        return {name: int(value) for name, value in zip(words[::2], words[1::2])}
+
+    def double_instructions(self):
+        """{map: instructions of the double pipe a pair takes}, counted in PTX."""
+        with tempfile.TemporaryDirectory() as scratch:
+            source, ptx = Path(scratch, "probe.cu"), Path(scratch, "probe.ptx")
+            source.write_text(PROBE)
+            self.run([self.nvcc, "-std=c++20", "--expt-relaxed-constexpr", "-arch=compute_86",
+                      "-ptx", f"-I{ROOT}", str(source), "-o", str(ptx)])
+            text = ptx.read_text()
+        counts = {}
+        for name, body in re.findall(r"\.entry (\w+)\((.*?)^\}", text, re.MULTILINE | re.DOTALL):
+            found = re.findall(r"^\s+(?:@!?%p\d+\s+)?(\w+)\.[\w.]*f64\b", body, re.MULTILINE)
+            counts[name] = sum(NEWTON.get(op, 1) for op in found if op not in FREE)
+        return counts
