@@ -19,6 +19,11 @@
 
 #include "../core/device.h"
 
+// The toolkit's Thrust, where there is one, brings the toolkit's own along.
+#undef __device__
+#undef __global__
+#undef __shared__
+#undef __launch_bounds__
 #define __device__
 #define __global__
 #define __shared__ static  // blocks run one after another
