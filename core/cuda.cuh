@@ -20,9 +20,6 @@ inline cudaStream_t stream_of(Device device) {
   return static_cast<cudaStream_t>(current_stream(device));
 }
 
-/// Whether launches for this device go to launch_kernel.
-inline bool runs_device_code(Device device) { return device.is_cuda(); }
-
 /// In order with the device's current stream; `from` may be changed at once.
 inline void copy_to_device(Device device, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
@@ -48,10 +45,11 @@ void launch_kernel(Device device, const char* what, void (*kernel)(Parameters...
 
 #ifdef KEEL_EMULATED_CUDA_HEADER
 #include KEEL_EMULATED_CUDA_HEADER
-#elif !defined(KEEL_WITH_CUDA)
+#else
 #include "device.h"
 
 namespace keel {
-constexpr bool runs_device_code(Device) { return false; }
+/// Whether launches for this device go to launch_kernel.
+inline bool runs_device_code(Device device) { return device.is_cuda(); }
 }  // namespace keel
 #endif
