@@ -22,13 +22,7 @@ def main():
         moved = parameter.detach().mean().item()
         assert abs(moved + common.LEARNING_RATE) < 1e-6, f"the first step is {moved}"
         cases[str(size)] = common.measure(adam.step, torch_net.waiting_for(arguments.device))["seconds"]
-    common.print_result({
-        "peer": f"torch.optim.Adam, {arguments.adam}",
-        "versions": torch_net.versions(),
-        "device": arguments.device,
-        "threads": arguments.threads,
-        "cases": cases,
-    })
+    torch_net.print_cases(f"torch.optim.Adam, {arguments.adam}", arguments, cases)
 
 
 if __name__ == "__main__":

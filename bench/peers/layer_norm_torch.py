@@ -92,13 +92,7 @@ def main():
             norm = make(x, gain, bias, relu)
             cases[f"{name} forward {shape}"] = common.measure(norm.forward, waiting)["seconds"]
             cases[f"{name} backward {shape}"] = common.measure(lambda: norm.backward(d_out), waiting)["seconds"]
-    common.print_result({
-        "peer": arguments.peer,
-        "versions": torch_net.versions(),
-        "device": arguments.device,
-        "threads": arguments.threads,
-        "cases": cases,
-    })
+    torch_net.print_cases(arguments.peer, arguments, cases)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,17 @@ def free_gigabytes(device):
     return torch.cuda.mem_get_info()[0] / 1e9 if device == "cuda" else common.free_gigabytes()
 
 
+def print_cases(peer, arguments, cases):
+    """The result of a script that times several cases: {name: seconds}."""
+    common.print_result({
+        "peer": peer,
+        "versions": versions(),
+        "device": arguments.device,
+        "threads": arguments.threads,
+        "cases": cases,
+    })
+
+
 def relu_net(norms):
     layers, fan_in = [], 1
     for normalised in norms:
