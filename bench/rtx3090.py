@@ -101,6 +101,10 @@ sheet and from assumptions that are named. `make rtx3090` builds and writes the 
 compares it. The card: 82 SMs of 48 warps, 65,536 registers and 100 KB of shared memory; 936 GB/s,
 35.6 TFLOP/s in float32, 0.556 in float64; 24 GB, 6 MB of L2."""
 
+FITS = """Shared memory in bytes, static + dynamic. No kernel here spills. The contraction's other
+kernel, 3xTF32 on tensor cores, is left out: this card multiplies TF32 no faster than float32, so
+`gram_product` (kernels/factor_gram.h) never chooses it here."""
+
 TIMES = """At the roof: the longer of bytes / bandwidth and flop / peak. Expected: at the
 efficiency of the last column, an **assumption**: {stream:.0%} of the bandwidth for what streams,
 {strided:.0%} for strided and gathered reads, {double:.0%} of the double pipe, and no kernel below
@@ -173,8 +177,7 @@ def page(build, kernels, numbers, works, constants, instructions):
     return "\n".join([
         "# RTX 3090: predicted, not measured\n", prose(HEAD.format(compiler=build.compiler())),
         "\n## What stands out\n", notable(works, end_to_end, constants),
-        "\n## What fits on an SM\n\nShared memory in bytes, static + dynamic. No kernel here "
-        "spills.\n", *kernel_table(kernels, numbers),
+        "\n## What fits on an SM\n", prose(FITS), "", *kernel_table(kernels, numbers),
         "\n## One kernel at one size\n", prose(times), "", *work_table(works, kernels, numbers),
         f"\nn rows, d columns, p parameters; C = {gram.columns} columns of factors of 9-128-128-1, "
         f"D = {gram.depth} padded.\n", *table(("work", "bytes", "flop"), formulas, 3),

@@ -101,7 +101,11 @@ def all_kernels(launchers, constants):
     }
     for kernel in kernels.values():
         kernel.locate(launchers)
-    gram = Kernel("factor_gram: contraction", "", 0, 256, name="gram_kernel<float>")
+    if constants["tensor_product"]:
+        raise sources.Stale("factor_gram: gram_product gives this card tensor cores, the page has "
+                            "the kernel of multiply-adds")
+    gram = Kernel("factor_gram: contraction", "", 0, 256,
+                  name="gram_kernel<float, FmaProduct<float>>")
     gram.confirm(constants["threads"], sources.dynamic_shared("kernels/factor_gram.cu"))
     return kernels | {"gram": gram}
 

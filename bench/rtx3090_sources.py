@@ -96,6 +96,7 @@ def arguments_of(text):
 
 PROGRAM = """
 #include <cstdio>
+#include "kernels/factor_gram.h"
 #include "kernels/factor_gram_block.h"
 #include "kernels/fused_mlp_sum.h"
 #include "kernels/fused_mlp_products.h"
@@ -126,6 +127,7 @@ int main() {
               "rows %d cols %d ", Block::kThreads, Block::kShared * 4, Block::kTileRows,
               Block::kTileCols, Block::kRowPanels, Block::kPanel, Block::kChunk, Block::kRows,
               Block::kCols);
+  std::printf("tensor_product %d ", gram_product(8, 6) == GramProduct::tensor);
   std::printf("fused_threads %d sum_threads %d ", FusedProducts::kThreads, FusedSum::kThreads);
   fused("ensemble", 1, 15, 100);
   fused("protein", FEATURES, 1, ROWS);
@@ -177,7 +179,7 @@ class Build:
         return "nvcc " + re.search(r"release (.*)", self.run([self.nvcc, "--version"]))[1]
 
     def constants(self, net, features, rows):
-        """Of GramBlock<float>, fused_mlp and Regression::plan, by a program linked with keel."""
+        """Of factor_gram's block, fused_mlp and Regression::plan, by a program linked with keel."""
         ninja = (self.folder / "build.ninja").read_text()
         edge = re.search(r"^build keel_bench:.*?\n\n", ninja, re.MULTILINE | re.DOTALL)
         if not edge:

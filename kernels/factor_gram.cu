@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <type_traits>
 
 #include "factor_gram_block.h"
 #include "factor_gram_panels.h"
+#include "factor_gram_tensor.h"
 #include "launch.cuh"
 
 namespace keel {
@@ -29,6 +31,26 @@ struct PackPanels {
   }
 };
 
+/// The same into panels whose chunks are laid out for tensor cores.
+struct PackTensorPanels {
+  using Scalar = float;
+  PackPanels<float> plain;
+
+  template <class Group>
+  KEEL_HD void operator()(Group g, int64_t row) const {
+    const int64_t panel = row / plain.cols, k = row % plain.cols, column = plain.first + k;
+    const float* source = plain.from + panel * plain.width * plain.cols + k;
+    const int64_t here = plain.n - panel * plain.width;
+    constexpr int kChunk = GramTile<float>::kChunk;
+    const int within = static_cast<int>(column % kChunk);
+    float* chunk = plain.panels + (panel * plain.depth + column - within) * plain.width;
+    g.each(plain.width, [&](auto r) {
+      chunk[TensorProduct<>::at(static_cast<int>(r), within)] =
+          r < here ? TensorProduct<>::packed(source[r * plain.cols]) : 0;
+    });
+  }
+};
+
 struct Panels {
   Tensor data;
   int64_t depth;
@@ -37,6 +59,7 @@ struct Panels {
 /// Panels of `width` rows, their columns and their number rounded up: as one body wants them.
 struct PanelFormat {
   int64_t width, whole_depth = 1, whole_count = 1;
+  GramProduct product = GramProduct::fma;
 };
 
 int64_t round_up(int64_t size, int64_t whole) { return (size + whole - 1) / whole * whole; }
@@ -70,8 +93,12 @@ class Packer {
     T* to = panels.data.data<T>();
     int64_t first = 0;
     const auto add = [&](int64_t rows, int64_t piece_cols, const T* from) {
-      launch_rows(device_, count * piece_cols, width,
-                  PackPanels<T>{rows, piece_cols, width, first, depth, from, to});
+      const PackPanels<T> plain{rows, piece_cols, width, first, depth, from, to};
+      if constexpr (std::is_same_v<T, float>)
+        if (format.product == GramProduct::tensor)
+          launch_rows(device_, count * piece_cols, width, PackTensorPanels{plain});
+      if (format.product == GramProduct::fma)
+        launch_rows(device_, count * piece_cols, width, plain);
       first += piece_cols;
     };
     for (const Tensor& piece : pieces) add(n, piece.size(1), piece.data<T>());
@@ -150,10 +177,16 @@ void check_matrix(const GramMatrix& matrix) {
 
 #ifdef KEEL_DEVICE_CODE
 
-template <class T>
-__global__ void __launch_bounds__(GramBlock<T>::kThreads, 2)
+#ifdef KEEL_EMULATED_CUDA_HEADER
+using GpuTensorCores = emulated::TensorCores;
+#else
+using GpuTensorCores = TensorCores;
+#endif
+
+template <class T, class Product>
+__global__ void __launch_bounds__(Product::kThreads, 2)
     gram_kernel(const PackedTerm<T>* terms, int steps, GramTarget<T> target) {
-  using Block = GramBlock<T>;
+  using Block = GramBlock<T, Product>;
   alignas(16) __shared__ T shared[Block::kShared];
   const auto place = Block::place(target, blockIdx.x);
   if (place.col * Block::kTileCols >= target.cols) return;  // behind the last row's diagonal
@@ -168,18 +201,19 @@ __global__ void __launch_bounds__(GramBlock<T>::kThreads, 2)
   block.end(thread);
 }
 
-template <class T>
+template <class Product, class T>
 void run_on_gpu(Device device, const std::vector<PackedTerm<T>>& terms,
                 const GramTarget<T>& target) {
-  using Block = GramBlock<T>;
+  using Block = GramBlock<T, Product>;
   int64_t steps = 0;
   for (const PackedTerm<T>& term : terms) steps += (term.u_depth + term.v_depth) / Block::kChunk;
   check(steps < (int64_t{1} << 31), "factor_gram", "got {} steps, wanted less than 2^31", steps);
   const std::size_t bytes = terms.size() * sizeof(PackedTerm<T>);
   const Storage there(device, std::max<std::size_t>(1, bytes));
   copy_to_device(device, there.data(), terms.data(), bytes);
-  launch_kernel(device, "factor_gram", gram_kernel<T>, Block::blocks(target), Block::kThreads,
-                static_cast<const PackedTerm<T>*>(there.data()), static_cast<int>(steps), target);
+  launch_kernel(device, "factor_gram", gram_kernel<T, Product>, Block::blocks(target),
+                Block::kThreads, static_cast<const PackedTerm<T>*>(there.data()),
+                static_cast<int>(steps), target);
 }
 
 #endif
@@ -195,10 +229,15 @@ void run(const GramMatrix& matrix, Packer& packer) {
                              matrix.lower};
 #ifdef KEEL_DEVICE_CODE
   if (runs_device_code(matrix.into.device())) {
-    using Block = GramBlock<T>;
-    const auto terms = packed_terms<T>(matrix, {Block::kPanel, Block::kChunk, Block::kRowPanels},
-                                       {Block::kPanel, Block::kChunk, Block::kRowPanels}, packer);
-    return run_on_gpu<T>(matrix.into.device(), terms, target);
+    const Device device = matrix.into.device();
+    using Tile = GramTile<T>;
+    const PanelFormat format{Tile::kPanel, Tile::kChunk, Tile::kRowPanels,
+                             std::is_same_v<T, float> ? gram_product(device) : GramProduct::fma};
+    const auto terms = packed_terms<T>(matrix, format, format, packer);
+    if constexpr (std::is_same_v<T, float>)
+      if (format.product == GramProduct::tensor)
+        return run_on_gpu<TensorProduct<GpuTensorCores>>(device, terms, target);
+    return run_on_gpu<FmaProduct<T>>(device, terms, target);
   }
 #endif
   const auto terms =
@@ -218,6 +257,31 @@ GramMatrix GramMatrix::over(const Tensor& into) {
           .row_stride = into.size(1),
           .col_stride = 1};
 }
+
+#if defined(KEEL_EMULATED_CUDA_HEADER)
+
+GramProduct gram_product(Device) {
+  return gram_product(emulated::capability().major, emulated::capability().minor);
+}
+
+#elif defined(KEEL_WITH_CUDA)
+
+GramProduct gram_product(Device device) {
+  if (device.is_cpu()) return GramProduct::fma;
+  const auto ask = [&](cudaDeviceAttr what) {
+    int value = 0;
+    cuda_check(cudaDeviceGetAttribute(&value, what, device.index()), "cudaDeviceGetAttribute");
+    return value;
+  };
+  return gram_product(ask(cudaDevAttrComputeCapabilityMajor),
+                      ask(cudaDevAttrComputeCapabilityMinor));
+}
+
+#else
+
+GramProduct gram_product(Device) { return GramProduct::fma; }
+
+#endif
 
 void factor_gram(std::span<const GramMatrix> matrices) {
   if (matrices.empty()) return;

@@ -38,6 +38,21 @@ struct GramMatrix {
   static GramMatrix over(const Tensor& into);
 };
 
+/// What a GPU multiplies float32 by: its multiply-adds, or 3xTF32 on tensor cores, as accurate
+/// (kernels/factor_gram_tensor.h).
+enum class GramProduct { fma, tensor };
+
+/// The choice for compute capability `major`.`minor`: tensor cores where TF32 is far more than
+/// three times as fast as float32. By NVIDIA's data sheets, dense TFLOP/s: 8.0 156 / 19.5, 9.0 494
+/// / 67; 8.6 35.6 / 35.6 and 8.9 82.6 / 82.6, where three products would lose. Others, untried, do
+/// not.
+constexpr GramProduct gram_product(int major, int minor) {
+  return minor == 0 && (major == 8 || major == 9) ? GramProduct::tensor : GramProduct::fma;
+}
+
+/// The choice for `device`; fma for the CPU. float64 is never multiplied otherwise.
+GramProduct gram_product(Device device);
+
 /// Writes every matrix. Each entry is summed in the order of terms and columns: it has the same
 /// bits whichever rows and columns it is computed along with, and for any number of threads.
 /// Throws ShapeError or DeviceError where tensors do not fit.

@@ -43,21 +43,83 @@ KEEL_HD void wait_for_copies() {
 #endif
 }
 
-/// A block: the tile of entries [kTileRows, kTileCols], 256 threads. Both sides come in panels of
-/// kPanel rows whose depths are padded to whole chunks; the left side has whole tiles of panels.
+/// A block's tile of entries [kTileRows, kTileCols]. Both sides come in panels of kPanel rows whose
+/// depths are padded to whole chunks; the left side has whole tiles of panels.
 template <class T>
-class GramBlock {
- public:
-  static constexpr int kThreads = 256;
+struct GramTile {
   static constexpr int kPanel = 64;
   static constexpr int kRowPanels = sizeof(T) == 4 ? 2 : 1;
   static constexpr int kTileRows = kRowPanels * kPanel, kTileCols = kPanel;
   static constexpr int kChunk = 8;   // columns of factors between two barriers
   static constexpr int kStages = 2;  // one is filled while the other is multiplied
   static constexpr int kSlot = (kRowPanels + 1) * kChunk * kPanel;  // elements of a stage
+};
+
+/// How a block multiplies a chunk of both sides: each thread its own entries, by multiply-adds.
+/// kernels/factor_gram_tensor.h has another.
+template <class T>
+struct FmaProduct {
+  using Tile = GramTile<T>;
+  static constexpr int kThreads = 256;
+  static constexpr int kRows = sizeof(T) == 4 ? 8 : 4, kCols = 4;  // entries of a thread
+
+  /// Row and column of the tile that entry (r, c) of a thread is.
+  KEEL_HD static int row_of(int id, int r) {
+    const int warp = id / 32, lane = id % 32;
+    return warp / kWarpsAcross * kWarpRows + r / kWide * 4 * kWide + lane / 8 * kWide + r % kWide;
+  }
+  KEEL_HD static int col_of(int id, int c) {
+    const int warp = id / 32, lane = id % 32;
+    return warp % kWarpsAcross * kWarpCols + c / kWide * 8 * kWide + lane % 8 * kWide + c % kWide;
+  }
+
+  /// Adds the products of the chunk in `slot` to the thread's sums.
+  KEEL_HD static void multiply(int id, const T* slot, T (&sum)[kRows][kCols]) {
+    const int row = row_of(id, 0);
+    const T* left = slot + row / Tile::kPanel * Tile::kChunk * Tile::kPanel + row % Tile::kPanel;
+    const T* right = slot + Tile::kRowPanels * Tile::kChunk * Tile::kPanel + col_of(id, 0);
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+    for (int k = 0; k < Tile::kChunk; ++k) {
+      Wide<T> a[kRows / kWide], b[kCols / kWide];
+      for (int run = 0; run < kRows / kWide; ++run)
+        a[run] = *reinterpret_cast<const Wide<T>*>(left + k * Tile::kPanel + run * 4 * kWide);
+      for (int run = 0; run < kCols / kWide; ++run)
+        b[run] = *reinterpret_cast<const Wide<T>*>(right + k * Tile::kPanel + run * 8 * kWide);
+      for (int r = 0; r < kRows; ++r)
+        for (int c = 0; c < kCols; ++c)
+          sum[r][c] += a[r / kWide].v[r % kWide] * b[c / kWide].v[c % kWide];
+    }
+  }
+
+ private:
+  static constexpr int kWide = Wide<T>::kCount;
+  // A warp is 4 x 8 threads. A thread's rows, and columns, are runs of sixteen bytes beside those
+  // of its neighbours, so that a warp reads shared memory without conflicts.
+  static constexpr int kWarpRows = 4 * kRows, kWarpCols = 8 * kCols;
+  static constexpr int kWarpsAcross = Tile::kTileCols / kWarpCols;
+  static_assert(kThreads / 32 == Tile::kTileRows / kWarpRows * kWarpsAcross);
+  static_assert(Tile::kPanel % kWarpRows == 0 && Tile::kPanel % kWarpCols == 0);
+};
+
+/// A block of Product::kThreads threads: one tile of entries.
+template <class T, class Product = FmaProduct<T>>
+class GramBlock {
+  static constexpr int kWide = Wide<T>::kCount;
+
+ public:
+  using Tile = GramTile<T>;
+  static constexpr int kThreads = Product::kThreads, kStages = Tile::kStages;
+  static constexpr int kPanel = Tile::kPanel, kRowPanels = Tile::kRowPanels;
+  static constexpr int kChunk = Tile::kChunk, kSlot = Tile::kSlot;
+  static constexpr int kTileRows = Tile::kTileRows, kTileCols = Tile::kTileCols;
+  static constexpr int kRows = Product::kRows, kCols = Product::kCols;
+  static constexpr int kPart = kChunk * kPanel / kWide;    // wide words of a panel's chunk,
+  static constexpr int kWords = (kRowPanels + 1) * kPart;  // of all panels',
+  static constexpr int kCopies = (kWords + kThreads - 1) / kThreads;  // and of a thread, at most
   // Behind the stages each thread's first products wait for the second: registers are short.
   static constexpr int kShared = kStages * kSlot + kTileRows * kTileCols;
-  static constexpr int kRows = sizeof(T) == 4 ? 8 : 4, kCols = 4;  // entries of a thread
 
   /// Which tile a block computes; row-major over tiles, those above the diagonal left out.
   struct Place {
@@ -86,11 +148,11 @@ class GramBlock {
   /// What a thread keeps from barrier to barrier.
   struct Thread {
     int id;
-    // The product being copied, u or v of a term, and where its next chunk lies on either side.
+    // The product being copied, u or v of a term, and where the thread's part of its next chunk is.
     const PackedTerm<T>* load;
     bool load_v;
     int to_load;  // chunks of this product
-    const T *left, *right;
+    const T* from[kCopies];
     // The product being summed.
     const PackedTerm<T>* term;
     bool term_v;
@@ -115,7 +177,7 @@ class GramBlock {
   /// chunk before it is free.
   KEEL_HD void step(Thread& t, int at, T* shared) const {
     copy(t, at + kStages - 1, shared);
-    multiply(t, shared + at % kStages * kSlot);
+    Product::multiply(t.id, shared + at % kStages * kSlot, t.sum);
     if (--t.to_multiply > 0) return;
     finish_product(t, shared + kStages * kSlot + t.id);
     if (at + 1 < steps_) t.to_multiply = chunks(*t.term, t.term_v);
@@ -124,38 +186,22 @@ class GramBlock {
   /// After the last step.
   KEEL_HD void end(const Thread& t) const {
     for (int r = 0; r < kRows; ++r) {
-      const int64_t i = place_.row * kTileRows + row_of(t.id, r);
+      const int64_t i = place_.row * kTileRows + Product::row_of(t.id, r);
       if (i >= target_.rows) continue;
       const int64_t cols = target_.lower ? smaller(i + 1, target_.cols) : target_.cols;
       for (int c = 0; c < kCols; c += kWide) {
-        const int64_t j = place_.col * kTileCols + col_of(t.id, c);
+        const int64_t j = place_.col * kTileCols + Product::col_of(t.id, c);
         store_run(t.theta[r] + c, i, j, cols - j);
       }
     }
   }
 
  private:
-  static constexpr int kWide = Wide<T>::kCount;
-  // A warp is 4 x 8 threads. A thread's rows, and columns, are runs of sixteen bytes beside those
-  // of its neighbours, so that a warp reads shared memory without conflicts.
-  static constexpr int kWarpRows = 4 * kRows, kWarpCols = 8 * kCols;
-  static constexpr int kWarpsAcross = kTileCols / kWarpCols;
-  static_assert(kThreads / 32 == kTileRows / kWarpRows * kWarpsAcross);
-  static_assert(kPanel % kWarpRows == 0 && kPanel % kWarpCols == 0);
-
   KEEL_HD static int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
   KEEL_HD static int64_t before(int64_t row) { return kRowPanels * row * (row + 1) / 2; }
   KEEL_HD static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
   KEEL_HD static int chunks(const PackedTerm<T>& term, bool v) {
     return static_cast<int>((v ? term.v_depth : term.u_depth) / kChunk);
-  }
-  KEEL_HD static int row_of(int id, int r) {
-    const int warp = id / 32, lane = id % 32;
-    return warp / kWarpsAcross * kWarpRows + r / kWide * 4 * kWide + lane / 8 * kWide + r % kWide;
-  }
-  KEEL_HD static int col_of(int id, int c) {
-    const int warp = id / 32, lane = id % 32;
-    return warp % kWarpsAcross * kWarpCols + c / kWide * 8 * kWide + lane % 8 * kWide + c % kWide;
   }
 
   /// Points a thread to the first chunk of the product it copies next.
@@ -163,26 +209,23 @@ class GramBlock {
     const PackedTerm<T>& term = *t.load;
     t.to_load = chunks(term, t.load_v);
     const int64_t panel = int64_t{t.to_load} * kChunk * kPanel;
-    t.left = (t.load_v ? term.v_left : term.u_left) + place_.row * kRowPanels * panel;
-    t.right = (t.load_v ? term.v_right : term.u_right) + place_.col * panel;
+    const T* left = (t.load_v ? term.v_left : term.u_left) + place_.row * kRowPanels * panel;
+    const T* right = (t.load_v ? term.v_right : term.u_right) + place_.col * panel;
+    for (int pass = 0; pass < kCopies; ++pass) {
+      const int word = t.id + pass * kThreads, part = word / kPart;
+      t.from[pass] = (part < kRowPanels ? left + part * panel : right) + word % kPart * kWide;
+    }
   }
 
   /// Copies chunk `at` of all into its slot, if there is one. Chunks are copied in turn.
   KEEL_HD void copy(Thread& t, int at, T* shared) const {
     if (at < steps_) {
-      T* slot = shared + at % kStages * kSlot;
-      constexpr int kPart = kChunk * kPanel / kWide;  // wide words of a panel's chunk
-      const int64_t panel = int64_t{chunks(*t.load, t.load_v)} * kChunk * kPanel;
-      constexpr int kWords = (kRowPanels + 1) * kPart;
-      for (int pass = 0; pass < (kWords + kThreads - 1) / kThreads; ++pass) {
-        const int word = t.id + pass * kThreads;
-        if (word >= kWords) break;
-        const int part = word / kPart, within = word % kPart * kWide;
-        copy_async(slot + part * kChunk * kPanel + within,
-                   part < kRowPanels ? t.left + part * panel + within : t.right + within);
+      T* slot = shared + at % kStages * kSlot + t.id * kWide;
+      for (int pass = 0; pass < kCopies; ++pass) {
+        if (t.id + pass * kThreads < kWords)
+          copy_async(slot + pass * kThreads * kWide, t.from[pass]);
+        t.from[pass] += kChunk * kPanel;
       }
-      t.left += kChunk * kPanel;
-      t.right += kChunk * kPanel;
       if (--t.to_load == 0 && at + 1 < steps_) {
         next(t.load, t.load_v);
         aim(t);
@@ -194,25 +237,6 @@ class GramBlock {
   KEEL_HD static void next(const PackedTerm<T>*& term, bool& v) {
     v = !v && term->v_left;
     if (!v) ++term;
-  }
-
-  KEEL_HD static void multiply(Thread& t, const T* slot) {
-    const int row = row_of(t.id, 0);
-    const T* left = slot + row / kPanel * kChunk * kPanel + row % kPanel;
-    const T* right = slot + kRowPanels * kChunk * kPanel + col_of(t.id, 0);
-#ifdef __CUDA_ARCH__
-#pragma unroll
-#endif
-    for (int k = 0; k < kChunk; ++k) {
-      Wide<T> a[kRows / kWide], b[kCols / kWide];
-      for (int run = 0; run < kRows / kWide; ++run)
-        a[run] = *reinterpret_cast<const Wide<T>*>(left + k * kPanel + run * 4 * kWide);
-      for (int run = 0; run < kCols / kWide; ++run)
-        b[run] = *reinterpret_cast<const Wide<T>*>(right + k * kPanel + run * 8 * kWide);
-      for (int r = 0; r < kRows; ++r)
-        for (int c = 0; c < kCols; ++c)
-          t.sum[r][c] += a[r / kWide].v[r % kWide] * b[c / kWide].v[c % kWide];
-    }
   }
 
   KEEL_HD static void finish_product(Thread& t, T* first) {

@@ -8,6 +8,9 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -66,17 +69,22 @@ class Block {
   /// __syncthreads.
   void wait_for_block() { wait(State::at_barrier); }
 
-  /// __shfl_xor_sync of all lanes.
+  unsigned lane() const { return now_->id % kWarp; }
+
+  /// Hands a value to the warp's other lanes, and returns what says which a lane handed over: valid
+  /// until the next but one exchange.
   template <class T>
-  T exchange(T value, int distance) {
-    static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  auto exchange(const T& value) {
+    static_assert(sizeof(T) <= sizeof(Thread::slots[0]));
     Thread& me = *now_;
     const int slot = me.exchanges++ % 2;  // a lane is never two exchanges ahead of another
-    std::memcpy(&me.slots[slot], &value, sizeof(T));
+    std::memcpy(me.slots[slot], &value, sizeof(T));
     wait(State::at_shuffle);
-    T got;
-    std::memcpy(&got, &threads_[me.id ^ static_cast<unsigned>(distance)]->slots[slot], sizeof(T));
-    return got;
+    return [this, slot, first = me.id - me.id % kWarp](unsigned lane) {
+      T got;
+      std::memcpy(&got, threads_[first + lane]->slots[slot], sizeof(T));
+      return got;
+    };
   }
 
  private:
@@ -98,7 +106,7 @@ class Block {
     int exchanges = 0;
     bool begun = false;
     State state = State::ready;
-    std::uint64_t slots[2];
+    std::uint64_t slots[2][3];
   };
 
   static Block*& running() {
@@ -162,6 +170,69 @@ class Block {
   unsigned index_ = 0, count_ = 0, runs_ = 0;
 };
 
+/// A sum as a tensor core makes it, without a bit to spare: of every addend what lies below 24 bits
+/// of the largest is cut off, and of the sum what lies below 24 of its own (Fasi, Higham, Mikaitis
+/// and Pranesh, PeerJ CS 2021: how many bits more a generation keeps differs).
+template <int kCount>
+float cut_sum(const double (&addends)[kCount]) {
+  double largest = 0, plain = 0;
+  for (const double x : addends) {
+    largest = std::fmax(largest, std::fabs(x));
+    plain += x;
+  }
+  if (largest == 0 || !std::isfinite(plain)) return static_cast<float>(plain);
+  const int last = std::max(std::ilogb(largest) - 23, -149);
+  const double unit = std::ldexp(1.0, last), per_unit = std::ldexp(1.0, -last);
+  std::int64_t sum = 0;
+  for (const double x : addends) sum += static_cast<std::int64_t>(x * per_unit);
+  std::uint64_t bits = static_cast<std::uint64_t>(std::abs(sum));
+  const int beyond = std::max(0, static_cast<int>(std::bit_width(bits)) - 24);
+  bits = bits >> beyond << beyond;
+  return static_cast<float>((sum < 0 ? -unit : unit) * static_cast<double>(bits));
+}
+
+/// The tensor cores of a warp (kernels/factor_gram_tensor.h): all lanes hand their parts of a and b
+/// over, and each sums its own four entries.
+struct TensorCores {
+  template <class Fragment>
+  static void multiply_add(Fragment& d, const Fragment& a, float b0, float b1) {
+    struct Parts {
+      float a[4], b[2];
+    };
+    Block& block = Block::current();
+    const unsigned lane = block.lane();
+    const auto of = block.exchange(
+        Parts{{cut(a.v[0]), cut(a.v[1]), cut(a.v[2]), cut(a.v[3])}, {cut(b0), cut(b1)}});
+    Parts row[4], col[2][4];  // by column of a, and row of b, modulo 4
+    for (unsigned k = 0; k < 4; ++k) {
+      row[k] = of(lane / 4 * 4 + k);
+      for (unsigned right = 0; right < 2; ++right)
+        col[right][k] = of((lane % 4 * 2 + right) * 4 + k);
+    }
+    for (unsigned entry = 0; entry < 4; ++entry) {
+      double addends[9] = {d.v[entry]};
+      for (unsigned k = 0; k < 8; ++k)
+        addends[1 + k] = static_cast<double>(row[k % 4].a[k / 4 * 2 + entry / 2]) *
+                         col[entry % 2][k % 4].b[k / 4];
+      d.v[entry] = cut_sum(addends);
+    }
+  }
+
+ private:
+  static float cut(float x) {  // to the 19 bits that TF32 has
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000);
+  }
+};
+
+/// What the emulated device says it is: kernels choose by it. Tests set it.
+struct Capability {
+  int major = 8, minor = 6;
+};
+inline Capability& capability() {
+  static Capability it;
+  return it;
+}
+
 struct BlockIndex {
   struct X {
     operator unsigned() const { return Block::current().block_index(); }
@@ -181,7 +252,8 @@ inline constexpr keel::emulated::ThreadIndex threadIdx;
 inline void __syncthreads() { keel::emulated::Block::current().wait_for_block(); }
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int distance) {
-  return keel::emulated::Block::current().exchange(value, distance);
+  auto& block = keel::emulated::Block::current();
+  return block.exchange(value)(block.lane() ^ static_cast<unsigned>(distance));
 }
 
 namespace keel {

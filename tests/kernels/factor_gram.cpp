@@ -29,11 +29,14 @@ void check_gram(int64_t n, int64_t m, DType dtype, bool lower, Device device = {
 }  // namespace
 
 TEST_CASE("factor_gram agrees with plain loops in double") {
-  for (const DType dtype : {DType::f32, DType::f64})
-    for (const int64_t n : kSizes) {
-      check_gram(n, n, dtype, true);
-      for (const int64_t m : kSizes) check_gram(n, m, dtype, false);
-    }
+  for (const int gpu : kGpus) {
+    const EmulatedGpu on(gpu);
+    for (const DType dtype : {DType::f32, DType::f64})
+      for (const int64_t n : kSizes) {
+        check_gram(n, n, dtype, true);
+        for (const int64_t m : kSizes) check_gram(n, m, dtype, false);
+      }
+  }
 }
 
 TEST_CASE("factor_gram: entries may lie apart, and several matrices in one tensor") {
@@ -59,7 +62,9 @@ TEST_CASE("factor_gram: entries may lie apart, and several matrices in one tenso
 }
 
 TEST_CASE("factor_gram: the bits of an entry depend on its two rows alone") {
-  for (const DType dtype : {DType::f32, DType::f64}) {
+  for (const auto& [dtype, gpu] : std::vector<std::pair<DType, int>>{
+           {DType::f32, kGpus[0]}, {DType::f32, std::end(kGpus)[-1]}, {DType::f64, kGpus[0]}}) {
+    const EmulatedGpu on(gpu);
     const int64_t n = 150;
     GramMatrix whole = GramMatrix::over(Tensor::empty({n, n}, dtype));
     whole.terms = terms_of(n, n, dtype);

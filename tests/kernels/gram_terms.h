@@ -8,11 +8,39 @@
 
 #include "../../core/random.h"
 #include "../../kernels/factor_gram.h"
+#ifdef KEEL_EMULATED_CUDA_HEADER
+#include KEEL_EMULATED_CUDA_HEADER
+#endif
 
 namespace gram_terms {
 
 using namespace keel;  // NOLINT: a header of tests
 using std::int64_t;
+
+/// Compute capabilities that a build which emulates GPUs takes on in turn: of both products of
+/// factor_gram. One that means nothing elsewhere.
+#ifdef KEEL_EMULATED_CUDA_HEADER
+inline constexpr int kGpus[] = {86, 90};
+#else
+inline constexpr int kGpus[] = {0};
+#endif
+
+/// While it lives, the emulated GPU is of this compute capability.
+class EmulatedGpu {
+ public:
+#ifdef KEEL_EMULATED_CUDA_HEADER
+  explicit EmulatedGpu(int capability) : before_(emulated::capability()) {
+    emulated::capability() = {capability / 10, capability % 10};
+  }
+  ~EmulatedGpu() { emulated::capability() = before_; }
+
+ private:
+  emulated::Capability before_;
+#else
+  explicit EmulatedGpu(int) {}
+  ~EmulatedGpu() {}
+#endif
+};
 
 inline Tensor draw(Shape shape, std::uint64_t stream, DType dtype) {
   return normal(shape, {17, stream}, 1, dtype);
