@@ -1,4 +1,4 @@
-// Compiled with contraction on, as small_gemm.cpp: a * b + c is meant as one instruction.
+// Compiled with contraction on, as cpu_gemm.cpp: a * b + c is meant as one instruction.
 #include <algorithm>
 #include <vector>
 

@@ -6,9 +6,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "../core/threads.h"
+#include "cpu_gemm.h"
 #include "cuda_libraries.cuh"
 #include "one_blas_thread.h"
-#include "small_gemm.h"
 
 namespace keel {
 namespace {
@@ -27,6 +28,7 @@ struct Product {
 
 constexpr int64_t kBlockRows = 256, kBlockCols = 1024, kBlockDepth = 1024;
 constexpr int64_t kWorthThreads = int64_t{1} << 18;  // multiplications; fewer do not repay waking
+constexpr int64_t kWorthSharing = int64_t{1} << 23;  // of a member, by several threads
 
 int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
@@ -46,9 +48,9 @@ void block_product(const Product& whole, int64_t m, int64_t n, int64_t k, double
                 b, whole.row_b(), beta, c, whole.n);
 }
 
-/// The product of member s, if it is small.
+/// The product of member s.
 template <class T>
-SmallGemm<T> small_product(const Product& p, int64_t s, const T* a, const T* b, T* c) {
+CpuGemm<T> product_of(const Product& p, int64_t s, const T* a, const T* b, T* c) {
   return {p.transpose_a,
           p.transpose_b,
           p.m,
@@ -57,18 +59,27 @@ SmallGemm<T> small_product(const Product& p, int64_t s, const T* a, const T* b, 
           static_cast<T>(p.alpha),
           static_cast<T>(p.beta),
           a + s * p.stride_a,
+          p.row_a(),
           b + s * p.stride_b,
-          c + s * p.stride_c};
+          p.row_b(),
+          c + s * p.stride_c,
+          p.n};
 }
 
 template <class T>
 void cpu_product(const Product& p, const T* a, const T* b, T* c) {
-  if (small_product(p, 0, a, b, c).suits()) {
-    // A thread a member; inside the region, products stay on their thread.
-    if (p.members == 1) return small_product(p, 0, a, b, c).run();
-    [[maybe_unused]] const bool threads = int64_t{p.m} * p.n * p.k * p.members > kWorthThreads;
-#pragma omp parallel for schedule(static) if (threads)
-    for (int64_t s = 0; s < p.members; ++s) small_product(p, s, a, b, c).run();
+  if (product_of(p, 0, a, b, c).suits()) {
+    const auto member = [&](int64_t s) { product_of(p, s, a, b, c).run(); };
+    const int64_t work = int64_t{p.m} * p.n * p.k;
+    // A thread a member; inside the region, products stay on their thread. Few large members are
+    // shared by all threads, one after another.
+    const bool large = p.members < thread_count() && work > kWorthSharing;
+    if (p.members == 1 || large || work * p.members <= kWorthThreads) {
+      for (int64_t s = 0; s < p.members; ++s) member(s);
+      return;
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t s = 0; s < p.members; ++s) member(s);
     return;
   }
   // A small result of a long sum, as of a weight's derivative, is cut along the sum.

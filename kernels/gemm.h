@@ -1,4 +1,4 @@
-// Matrix products: cuBLAS in true float32 (or float64) on a GPU; on the CPU small_gemm.h for the
+// Matrix products: cuBLAS in true float32 (or float64) on a GPU; on the CPU cpu_gemm.h for the
 // sizes that nets are made of, OpenBLAS beyond.
 #pragma once
 

@@ -12,6 +12,13 @@ inline constexpr int kRegisterBytes = 32;  // 16
 inline constexpr int kRegisterBytes = 16;
 #endif
 
+/// Whether registers are wide, and multiply and add in one instruction.
+#if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
+inline constexpr bool kFusedVectors = true;
+#else
+inline constexpr bool kFusedVectors = false;
+#endif
+
 template <class T>
 struct Vector {
   static constexpr int kLanes = kRegisterBytes / static_cast<int>(sizeof(T));
