@@ -17,13 +17,14 @@ constexpr Slot kNoSlot = -1;
 
 /// Derivative of a weight [o, i]: sample k's block is scale * delta_k (x) input_k, a rank-one
 /// matrix. delta [n, o] or [S, n, o]; input [n, i] or [S, n, i] (an input [n, i] is shared by all S
-/// members).
+/// members). In a pass of C cotangents (Tape::backward) delta is [C n, o], cotangent by cotangent.
 struct Outer {
   Tensor delta, input;
   double scale = 1;
 };
 
-/// Derivative of a vector parameter [p]: sample k's block is scale * g_k. g [n, p] or [S, n, p].
+/// Derivative of a vector parameter [p]: sample k's block is scale * g_k. g [n, p] or [S, n, p]; in
+/// a pass of C cotangents [C n, p].
 struct Rows {
   Tensor g;
   double scale = 1;

@@ -64,11 +64,23 @@ void Tape::backward(const Var& loss, Sink& sink) {
   backward(loss, Tensor::full(loss.shape(), 1, loss.value().dtype(), loss.value().device()), sink);
 }
 
+bool Tape::takes_stacks() const {
+  return std::all_of(pullbacks_.begin(), pullbacks_.end(), [](const detail::Pullback* pullback) {
+    return !pullback || pullback->takes == Takes::stacks;
+  });
+}
+
+void Tape::check_stack(const Shape& output, const Shape& d_output, const Sink& sink) const {
+  const bool stack = output.rank() == 2 && d_output.rank() == 2 && output[0] > 0 &&
+                     d_output[0] % output[0] == 0 && d_output[1] == output[1];
+  check<ShapeError>(stack && takes_stacks() && sink.per_sample(), "backward",
+                    "got d_output {}, wanted {}", d_output, output);
+}
+
 void Tape::backward(const Var& output, const Tensor& d_output, Sink& sink) {
   check_mine("backward", output);
   check_same_kind("backward", "output", output.value(), "d_output", d_output);
-  check<ShapeError>(d_output.shape() == output.shape(), "backward", "got d_output {}, wanted {}",
-                    d_output.shape(), output.shape());
+  if (d_output.shape() != output.shape()) check_stack(output.shape(), d_output.shape(), sink);
 
   sink.begin(*this);
   cotangents_.resize(nodes());

@@ -61,16 +61,22 @@ class Backward {
   Sink& sink_;
 };
 
+/// What a pullback takes as d_out: a cotangent, in the shape of the op's output; or also a stack of
+/// any number, one below the other, where that output is [n, cols]: d_out [C n, cols].
+enum class Takes { one, stacks };
+
 namespace detail {
 
 struct Pullback {
+  explicit Pullback(Takes takes) : takes(takes) {}
   virtual ~Pullback() = default;
   virtual void operator()(const Tensor& d_out, Backward& backward) const = 0;
+  const Takes takes;
 };
 
 template <class F>
 struct PullbackOf final : Pullback {
-  explicit PullbackOf(F f) : function(std::move(f)) {}
+  PullbackOf(F f, Takes takes) : Pullback(takes), function(std::move(f)) {}
   void operator()(const Tensor& d_out, Backward& backward) const override {
     function(d_out, backward);
   }
@@ -118,7 +124,13 @@ class Tape {
 
   /// Propagates d_output (shape, dtype and device of output) from `output` to the leaves, whose
   /// derivatives go to `sink`. Cotangents are freed as they are consumed. May be called again.
+  /// Where takes_stacks() and the sink keeps samples apart, d_output may be C cotangents at once,
+  /// one below the other: [C n, o] for an output [n, o]. Factors then have C n rows, their inputs
+  /// n.
   void backward(const Var& output, const Tensor& d_output, Sink& sink);
+
+  /// Whether every op so far takes stacks of cotangents.
+  bool takes_stacks() const;
 
   /// d_output = 1: for a loss, or one loss per ensemble member. Refuses outputs of rank > 1.
   void backward(const Var& loss, Sink& sink);
@@ -130,9 +142,10 @@ class Tape {
   friend class Backward;
   template <class F>
   friend Var record(const char* op, Tensor out, std::initializer_list<const Var*> inputs,
-                    F pullback);
+                    F pullback, Takes takes);
 
   Var append(Tensor value, detail::Pullback* pullback);
+  void check_stack(const Shape& output, const Shape& d_output, const Sink& sink) const;
 
   std::vector<detail::Pullback*> pullbacks_;  // null: a leaf
   std::vector<Tensor> cotangents_;            // by slot; all empty between backward passes
@@ -147,13 +160,19 @@ Tape* common_tape(const char* op, std::initializer_list<const Var*> inputs);
 /// What every op ends with: `out`, and, where some input is on a tape, how to pull d_out back:
 /// pullback(const Tensor& d_out, Backward& backward). It is dropped unseen where all are constants.
 template <class F>
-Var record(const char* op, Tensor out, std::initializer_list<const Var*> inputs, F pullback) {
+Var record(const char* op, Tensor out, std::initializer_list<const Var*> inputs, F pullback,
+           Takes takes) {
   Tape* tape = common_tape(op, inputs);
   if (!tape) return Var(std::move(out));
   using Node = detail::PullbackOf<F>;
   static_assert(alignof(Node) <= alignof(std::max_align_t));
   return tape->append(std::move(out),
-                      new (tape->arena_.take(sizeof(Node))) Node(std::move(pullback)));
+                      new (tape->arena_.take(sizeof(Node))) Node(std::move(pullback), takes));
+}
+
+template <class F>
+Var record(const char* op, Tensor out, std::initializer_list<const Var*> inputs, F pullback) {
+  return record(op, std::move(out), inputs, std::move(pullback), Takes::one);
 }
 
 }  // namespace keel

@@ -78,11 +78,13 @@ void check_alike(const char* op, const Tensor& a, const Tensor& b) {
 
 Var add(const Var& a, const Var& b) {
   check_alike("add", a.value(), b.value());
-  return record("add", paired<Plus>(a.value(), b.value()), {&a, &b},
-                [a = a.slot(), b = b.slot()](const Tensor& d_out, Backward& backward) {
-                  backward.add(a, d_out);
-                  backward.add(b, d_out);
-                });
+  return record(
+      "add", paired<Plus>(a.value(), b.value()), {&a, &b},
+      [a = a.slot(), b = b.slot()](const Tensor& d_out, Backward& backward) {
+        backward.add(a, d_out);
+        backward.add(b, d_out);
+      },
+      Takes::stacks);
 }
 
 Var mul(const Var& a, const Var& b) {
@@ -96,10 +98,12 @@ Var mul(const Var& a, const Var& b) {
 }
 
 Var scale(const Var& x, double factor) {
-  return record("scale", scaled(x.value(), factor), {&x},
-                [slot = x.slot(), factor](const Tensor& d_out, Backward& backward) {
-                  backward.add(slot, scaled(d_out, factor));
-                });
+  return record(
+      "scale", scaled(x.value(), factor), {&x},
+      [slot = x.slot(), factor](const Tensor& d_out, Backward& backward) {
+        backward.add(slot, scaled(d_out, factor));
+      },
+      Takes::stacks);
 }
 
 }  // namespace keel

@@ -78,19 +78,24 @@ Var dense(const Var& x, const Var& weight, const Var& bias, DenseScale scale) {
 
   const Shape z_shape = z.shape();
   const Shape out_shape = flatten ? Shape{x_shape[0], x_shape[1], o} : z_shape;
-  return record("dense", z.reshape(out_shape), {&x, &weight, &bias},
-                [=, x_slot = x.slot(), w_slot = weight.slot(), b_slot = bias.slot()](
-                    const Tensor& d_out, Backward& backward) {
-                  const Tensor d_z = d_out.reshape(z_shape);
-                  backward.outer(w_slot, Outer{d_z, input, scale.weight});
-                  backward.rows(b_slot, Rows{d_z, scale.bias});
-                  if (!backward.wants(x_slot)) return;
-                  if (shared_input)
-                    return backward.add(x_slot, pull_to_shared(d_z, w, scale.weight));
-                  Tensor d_x = Tensor::empty(input.shape(), d_z.dtype(), d_z.device());
-                  gemm(Transpose::no, Transpose::no, scale.weight, d_z, w, 0, d_x);
-                  backward.add(x_slot, d_x.reshape(x_shape));
-                });
+  // A stack of cotangents is one product with a weight that is read once.
+  const Takes takes = x.value().rank() == 2 && w.rank() == 2 ? Takes::stacks : Takes::one;
+  return record(
+      "dense", z.reshape(out_shape), {&x, &weight, &bias},
+      [=, x_slot = x.slot(), w_slot = weight.slot(), b_slot = bias.slot()](const Tensor& d_out,
+                                                                           Backward& backward) {
+        const bool flat = takes == Takes::stacks;
+        const Tensor d_z = flat ? d_out : d_out.reshape(z_shape);
+        backward.outer(w_slot, Outer{d_z, input, scale.weight});
+        backward.rows(b_slot, Rows{d_z, scale.bias});
+        if (!backward.wants(x_slot)) return;
+        if (shared_input) return backward.add(x_slot, pull_to_shared(d_z, w, scale.weight));
+        Tensor d_x =
+            Tensor::empty(flat ? Shape{d_z.size(0), i} : input.shape(), d_z.dtype(), d_z.device());
+        gemm(Transpose::no, Transpose::no, scale.weight, d_z, w, 0, d_x);
+        backward.add(x_slot, flat ? d_x : d_x.reshape(x_shape));
+      },
+      takes);
 }
 
 }  // namespace keel

@@ -38,7 +38,7 @@ struct PullElements {
   }
 };
 
-/// y = f(x), any shape; d_x = d_y f'(x).
+/// y = f(x), any shape; d_x = d_y f'(x), for each cotangent of a stack.
 template <class Function>
 Var elementwise(const char* op, const Var& x) {
   const Tensor& value = x.value();
@@ -49,15 +49,19 @@ Var elementwise(const char* op, const Var& x) {
                     MapElements<T, Function>{value.data<T>(), y.data<T>()});
   });
   const Tensor saved = Function::kSaves == Saves::input ? value : y;
-  return record(op, y, {&x}, [slot = x.slot(), saved](const Tensor& d_y, Backward& backward) {
+  auto pull = [slot = x.slot(), saved](const Tensor& d_y, Backward& backward) {
     Tensor d_x = Tensor::empty(d_y.shape(), d_y.dtype(), d_y.device());
     dispatch(d_y.dtype(), [&](auto t) {
       using T = decltype(t);
-      launch_elements(d_y.device(), d_y.elements(),
-                      PullElements<T, Function>{saved.data<T>(), d_y.data<T>(), d_x.data<T>()});
+      const int64_t count = saved.elements();
+      for (int64_t at = 0; at < d_y.elements(); at += count)
+        launch_elements(
+            d_y.device(), count,
+            PullElements<T, Function>{saved.data<T>(), d_y.data<T>() + at, d_x.data<T>() + at});
     });
     backward.add(slot, std::move(d_x));
-  });
+  };
+  return record(op, y, {&x}, pull, Takes::stacks);
 }
 
 }  // namespace keel

@@ -17,6 +17,7 @@ struct Normalised {
   std::int64_t cols() const { return x.size(-1); }
   std::int64_t members() const { return x.shape().members(); }
   std::int64_t member_rows() const { return x.size(-2); }
+  Takes takes() const { return x.rank() == 2 ? Takes::stacks : Takes::one; }
   template <class T>
   LayerNormShape<T> shape() const {
     return {cols(), member_rows(), affine() && gain.rank() == 2 ? cols() : 0, static_cast<T>(eps)};
@@ -66,24 +67,29 @@ void pull(const Normalised& saved, Slot x_slot, Slot gain_slot, Slot bias_slot, 
   // Chunks of one row leave each sample's derivative where the sink keeps samples apart.
   const std::int64_t chunk_rows = backward.per_sample() ? 1 : rows_per_chunk(rows);
   const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
-  Tensor d_x = Tensor::empty(x.shape(), x.dtype(), x.device());
+  const std::int64_t cotangents = x.elements() == 0 ? 1 : d_out.elements() / x.elements();
+  Tensor d_x = Tensor::empty(d_out.shape(), x.dtype(), x.device());
   Tensor d_gain, d_bias;
   if (saved.affine()) {
     // Shared gain and bias sum over members too; members of their own keep their axis.
-    const Shape parts =
-        saved.gain.rank() == 2 ? Shape{members, chunks, cols} : Shape{members * chunks, cols};
+    const Shape parts = saved.gain.rank() == 2 ? Shape{members, chunks, cols}
+                                               : Shape{cotangents * members * chunks, cols};
     d_gain = Tensor::empty(parts, x.dtype(), x.device());
     d_bias = Tensor::empty(parts, x.dtype(), x.device());
   }
   dispatch(x.dtype(), [&](auto t) {
     using T = decltype(t);
     with_flags(saved, [&](auto affine, auto relu) {
-      launch_chunks(x.device(), members * chunks, chunk_rows, cols,
-                    LayerNormBackward<T, affine(), relu()>{
-                        saved.shape<T>(), chunk_rows, chunks, x.data<T>(),
-                        Normalised::data<T>(saved.gain), Normalised::data<T>(saved.bias),
-                        saved.center.data<T>(), saved.rstd.data<T>(), d_out.data<T>(),
-                        d_x.data<T>(), Normalised::data<T>(d_gain), Normalised::data<T>(d_bias)});
+      for (std::int64_t c = 0; c < cotangents; ++c) {
+        const std::int64_t at = c * x.elements(), part = affine() ? c * members * chunks * cols : 0;
+        launch_chunks(
+            x.device(), members * chunks, chunk_rows, cols,
+            LayerNormBackward<T, affine(), relu()>{
+                saved.shape<T>(), chunk_rows, chunks, x.data<T>(), Normalised::data<T>(saved.gain),
+                Normalised::data<T>(saved.bias), saved.center.data<T>(), saved.rstd.data<T>(),
+                d_out.data<T>() + at, d_x.data<T>() + at, Normalised::data<T>(d_gain) + part,
+                Normalised::data<T>(d_bias) + part});
+      }
     });
   });
   backward.add(x_slot, std::move(d_x));
@@ -118,10 +124,12 @@ void check_affine(const char* op, const char* name, const Tensor& x, const Tenso
 
 Var plain(const char* op, const Var& x, double eps, bool relu) {
   const Normalised saved = prepare(op, x.value(), eps, relu);
-  return record(op, forward(saved), {&x},
-                [saved, slot = x.slot()](const Tensor& d_out, Backward& backward) {
-                  pull(saved, slot, kNoSlot, kNoSlot, d_out, backward);
-                });
+  return record(
+      op, forward(saved), {&x},
+      [saved, slot = x.slot()](const Tensor& d_out, Backward& backward) {
+        pull(saved, slot, kNoSlot, kNoSlot, d_out, backward);
+      },
+      saved.takes());
 }
 
 Var affine(const char* op, const Var& x, const Var& gain, const Var& bias, double eps, bool relu) {
@@ -132,11 +140,11 @@ Var affine(const char* op, const Var& x, const Var& gain, const Var& bias, doubl
                     gain.shape(), bias.shape());
   saved.gain = gain.value();
   saved.bias = bias.value();
-  return record(op, forward(saved), {&x, &gain, &bias},
-                [saved, x = x.slot(), gain = gain.slot(), bias = bias.slot()](const Tensor& d_out,
-                                                                              Backward& backward) {
-                  pull(saved, x, gain, bias, d_out, backward);
-                });
+  return record(
+      op, forward(saved), {&x, &gain, &bias},
+      [saved, x = x.slot(), gain = gain.slot(), bias = bias.slot()](
+          const Tensor& d_out, Backward& backward) { pull(saved, x, gain, bias, d_out, backward); },
+      saved.takes());
 }
 
 }  // namespace

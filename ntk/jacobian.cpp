@@ -19,14 +19,19 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && address(a) == address(b);
 }
 
-/// d_output that picks column c of an output.
-Tensor unit(const Tensor& output, int64_t c) {
+/// d_output that picks columns [begin, end) of an output, one below the other.
+Tensor units(const Tensor& output, int64_t begin, int64_t end) {
   return dispatch(output.dtype(), [&](auto t) {
     using T = decltype(t);
-    std::vector<T> values(static_cast<std::size_t>(output.elements()));
+    const auto size = static_cast<std::size_t>(output.elements());
     const auto width = static_cast<std::size_t>(output.size(-1));
-    for (auto i = static_cast<std::size_t>(c); i < values.size(); i += width) values[i] = 1;
-    return Tensor::from(values, output.shape(), output.device());
+    std::vector<T> values(static_cast<std::size_t>(end - begin) * size);
+    for (int64_t c = begin; c < end; ++c) {
+      const auto first = static_cast<std::size_t>(c - begin) * size;
+      for (std::size_t i = static_cast<std::size_t>(c); i < size; i += width) values[first + i] = 1;
+    }
+    if (end - begin == 1) return Tensor::from(values, output.shape(), output.device());
+    return Tensor::from(values, {(end - begin) * output.size(0), output.size(1)}, output.device());
   });
 }
 
@@ -61,16 +66,17 @@ void Jacobian::collect(Tape& tape, const Var& output, std::span<const Var> leave
   outputs_ = value.size(-1);
   parameters_.resize(leaves.size());
   if (constant) return;
-  for (int64_t c = 0; c < outputs_; ++c) {
+  const int64_t together = value.rank() == 2 && rows_ > 0 && tape.takes_stacks() ? outputs_ : 1;
+  for (int64_t c = 0; c < outputs_; c += together) {
     JacobianSink sink;
-    tape.backward(output, unit(value, c), sink);
-    add_pass(sink, leaves);
+    tape.backward(output, units(value, c, c + together), sink);
+    add_pass(sink, leaves, together);
   }
   pair_biases();
 }
 
 // Pullbacks hand over the same factors in the same order for every output.
-void Jacobian::add_pass(const JacobianSink& sink, std::span<const Var> leaves) {
+void Jacobian::add_pass(const JacobianSink& sink, std::span<const Var> leaves, int64_t cotangents) {
   std::vector<std::size_t> seen(leaves.size());
   for (const JacobianSink::Factor& factor : sink.factors()) {
     const auto at = std::find_if(leaves.begin(), leaves.end(),
@@ -81,7 +87,7 @@ void Jacobian::add_pass(const JacobianSink& sink, std::span<const Var> leaves) {
     const auto* rows = std::get_if<Rows>(&factor.block);
     const Tensor& u = outer ? outer->delta : rows->g;
     const Shape wanted =
-        members() > 1 ? Shape{members(), rows_, u.size(-1)} : Shape{rows_, u.size(-1)};
+        members() > 1 ? Shape{members(), rows_, u.size(-1)} : Shape{cotangents * rows_, u.size(-1)};
     check<ShapeError>(u.shape() == wanted, "jacobian", "{} has a factor {}, wanted {}",
                       layout_.entries()[p].name, u.shape(), wanted);
     std::vector<Use>& uses = parameters_[p].uses;
@@ -91,7 +97,9 @@ void Jacobian::add_pass(const JacobianSink& sink, std::span<const Var> leaves) {
     check(use.v.defined() == (outer != nullptr) && (!outer || same_elements(use.v, outer->input)),
           "jacobian", "{} has factors of several kinds or inputs, wanted the same for each output",
           layout_.entries()[p].name);
-    use.u.push_back(u);
+    if (cotangents == 1) use.u.push_back(u);
+    for (int64_t c = 0; cotangents > 1 && c < cotangents; ++c)
+      use.u.push_back(u.slice(c * rows_, (c + 1) * rows_));
   }
 }
 

@@ -21,8 +21,9 @@ enum class OutputMode { trace, diag, full };
 /// go, afterwards.
 class Jacobian {
  public:
-  /// One forward pass, and one backward pass per output. x [n, input_width], or [S, n, input_width]
-  /// where members have inputs of their own.
+  /// One forward pass, and one backward pass of all outputs' cotangents at once; of an ensemble's
+  /// one after another. x [n, input_width], or [S, n, input_width] where members have inputs of
+  /// their own.
   Jacobian(const Net& net, const Tensor& x);
 
   /// Of any graph: `output` [n, o], or [S, n, o], by `leaves`, one for each entry of `layout`. Only
@@ -92,7 +93,7 @@ class Jacobian {
   };
 
   void collect(Tape& tape, const Var& output, std::span<const Var> leaves);
-  void add_pass(const JacobianSink& sink, std::span<const Var> leaves);
+  void add_pass(const JacobianSink& sink, std::span<const Var> leaves, std::int64_t cotangents);
   void pair_biases();
   void check_alike(const Jacobian& other) const;
   Shape gram_shape(const Jacobian& other, OutputMode mode, bool mean) const;

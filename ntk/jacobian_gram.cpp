@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "../kernels/factor_gram_outputs.h"
+#include "../kernels/gemm.h"
 #include "../kernels/triangle.h"
 #include "jacobian.h"
 
@@ -36,13 +37,11 @@ Tensor below_one_another(std::span<const Tensor> pieces) {
   return all;
 }
 
-/// left right' -> [n, m], or its entries i >= j.
-GramMatrix product_of(const Tensor& left, const Tensor& right, bool lower) {
+/// left right' -> [n, m].
+Tensor product_of(const Tensor& left, const Tensor& right) {
   const Tensor into = Tensor::empty({left.size(0), right.size(0)}, left.dtype(), left.device());
-  GramMatrix matrix = GramMatrix::over(into);
-  matrix.terms.push_back({{{left}, {}}, {{right}, {}}});
-  matrix.lower = lower;
-  return matrix;
+  gemm(Transpose::no, Transpose::yes, 1, left, right, 0, into);
+  return into;
 }
 
 }  // namespace
@@ -114,12 +113,9 @@ void Jacobian::fill_few(const Jacobian& other, std::size_t only, const Tensor& i
   for (int64_t s = 0; s < members(); ++s) add_terms(other, s, all, all, only, terms);
   for (const GramTerm& term : terms) {
     const GramSide &left = term.left, &right = term.right;
-    std::vector<GramMatrix> products{
-        product_of(below_one_another(left.u), below_one_another(right.u), symmetric)};
-    if (left.v.defined()) products.push_back(product_of(left.v, right.v, false));
-    factor_gram(products);
-    add_output_pairs(products[0].into, left.v.defined() ? products[1].into : Tensor(),
-                     share * term.scale, share * term.offset, symmetric, into);
+    add_output_pairs(product_of(below_one_another(left.u), below_one_another(right.u)),
+                     left.v.defined() ? product_of(left.v, right.v) : Tensor(), share * term.scale,
+                     share * term.offset, symmetric, into);
   }
 }
 

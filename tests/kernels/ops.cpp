@@ -73,6 +73,18 @@ void for_each_case(F f) {
     }
 }
 
+// Everything that pullbacks hand over, leaf by leaf, samples apart.
+struct Kept final : Sink {
+  std::vector<Tensor> pieces;
+  void begin(const Tape&) override { pieces.clear(); }
+  bool per_sample() const override { return true; }
+  void outer(Slot, const Outer& factor) override { pieces.push_back(factor.delta); }
+  void rows(Slot, const Rows& factor) override { pieces.push_back(factor.g); }
+  void total(Slot, const Tensor& d_leaf) override { pieces.push_back(d_leaf); }
+  Tensor contract(const Outer&) override { fail("test", "no weight here is computed"); }
+  Tensor contract(const Rows&) override { fail("test", "no parameter here is computed"); }
+};
+
 std::string key_of(const OpCase& c, const Size& size) {
   return fmt::format("{} {} x {}", c.name, size.n, size.d);
 }
@@ -123,6 +135,49 @@ TEST_CASE("two runs agree bit for bit" * doctest::skip(kThreaded)) {
     const std::vector<Tensor> first = run(c, inputs), second = run(c, inputs);
     for (std::size_t i = 0; i < first.size(); ++i) CHECK(same_bits(first[i], second[i]));
   });
+}
+
+TEST_CASE("a stack of cotangents pulls back as each of them alone" * doctest::skip(kThreaded)) {
+  std::map<std::string, int> taken;
+  for_each_case([&](const OpCase& c, const Size& size) {
+    if (size.n == 0 || many_rows(size)) return;
+    Tape tape;
+    std::vector<Var> leaves;
+    for (const Tensor& input : draw_inputs(c, size, DType::f32)) leaves.push_back(tape.leaf(input));
+    const Var out = c.op(leaves);
+    constexpr int64_t kCotangents = 3;
+    if (out.value().rank() != 2) return;
+    const int64_t n = out.value().size(0);
+    const Tensor stack = normal({kCotangents * n, out.value().size(1)}, {3, 9});
+    Kept all, one;
+    if (!tape.takes_stacks()) {
+      CHECK_THROWS_AS(tape.backward(out, stack, all), ShapeError);
+      return;
+    }
+    ++taken[c.name];
+    GradientSink summed;
+    CHECK_THROWS_AS(tape.backward(out, stack, summed), ShapeError);
+    CHECK_THROWS_AS(tape.backward(out, normal({kCotangents * n, stack.size(1) + 1}, {3, 9}), all),
+                    ShapeError);
+    tape.backward(out, stack, all);
+    for (int64_t k = 0; k < kCotangents; ++k) {
+      tape.backward(out, stack.slice(k * n, (k + 1) * n), one);
+      REQUIRE(one.pieces.size() == all.pieces.size());
+      for (std::size_t p = 0; p < all.pieces.size(); ++p) {
+        const int64_t rows = one.pieces[p].size(0);
+        REQUIRE(all.pieces[p].size(0) == kCotangents * rows);
+        const Tensor part = all.pieces[p].slice(k * rows, (k + 1) * rows);
+        if (c.programs_only)
+          CHECK(same_bits(part, one.pieces[p]));
+        else
+          CHECK(difference(part.to_vector<double>(), one.pieces[p].to_vector<double>()) <= 1e-6);
+      }
+    }
+  });
+  for (const char* name : {"relu", "gelu", "silu", "add", "scale", "layer_norm", "dense"}) {
+    CAPTURE(name);
+    CHECK(taken[name] > 0);
+  }
 }
 
 TEST_CASE("no rows give no rows, and zero derivatives of parameters") {
