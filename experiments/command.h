@@ -47,7 +47,7 @@ struct Context {
   std::string date;  ///< of the start, UTC, ISO 8601
 
   void note(std::string_view line) const;  ///< a line on err, unless --quiet
-  bool shows_progress() const { return !options.quiet; }
+  bool shows_progress() const { return !options.quiet && !options.json; }  ///< to a person
 };
 
 /// Runs the command and returns the exit code.

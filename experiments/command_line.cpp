@@ -13,6 +13,7 @@
 #include "../core/threads.h"
 #include "../core/version.h"
 #include "command.h"
+#include "interrupt.h"
 
 namespace keel {
 namespace {
@@ -53,6 +54,14 @@ std::string check_device_name(const std::string& text) {
   return fmt::format("got '{}', wanted auto, cpu, cuda or cuda:N", text);
 }
 
+std::string check_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, seed);
+  if (problem == std::errc() && stop == end) return "";
+  return fmt::format("got '{}', wanted a whole number from 0 to 2^64 - 1", text);
+}
+
 void declare_common(CLI::App& app, CommonOptions& options) {
   app.add_option("--device", options.device, "auto (a GPU where one is visible), cpu, cuda, cuda:N")
       ->check(check_device_name)
@@ -61,9 +70,7 @@ void declare_common(CLI::App& app, CommonOptions& options) {
       ->check(CLI::Range(1, 4096));
   app.add_option("--out", options.out, "folder for what the command writes");
   app.add_option("--seed", options.seed, "first seed of the random numbers")
-      ->check([](const std::string& text) {
-        return text.starts_with("-") ? fmt::format("got {}, wanted 0 or more", text) : "";
-      })
+      ->check(check_seed)  // CLI11 takes the largest where a number is too large
       ->capture_default_str();
   app.add_flag("--quiet", options.quiet, "no progress bar, no notes, no table");
   app.add_flag("--json", options.json, "print the summary as JSON instead of a table");
@@ -145,6 +152,9 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   } catch (const UsageError& error) {
     err << "keel: " << error.what() << '\n';
     return 2;
+  } catch (const Interrupted& wish) {
+    err << "keel: " << wish.what() << '\n';
+    return kStopped;
   } catch (const std::bad_alloc&) {
     err << "keel: out of memory: the system has no more for this process\n";
   } catch (const std::exception& error) {

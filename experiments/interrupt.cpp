@@ -50,4 +50,8 @@ Interrupt::~Interrupt() {
 
 const std::atomic<bool>* Interrupt::flag() const { return &stop; }
 
+void Interrupt::check() const {
+  if (stop) throw Interrupted();
+}
+
 }  // namespace keel

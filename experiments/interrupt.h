@@ -4,8 +4,18 @@
 #include <csignal>
 
 #include <atomic>
+#include <stdexcept>
 
 namespace keel {
+
+/// What a command returns that Ctrl-C stopped: what a shell reports for one that it killed.
+inline constexpr int kStopped = 130;
+
+/// Thrown where a wish to stop ends work of which nothing can be kept.
+class Interrupted : public std::runtime_error {
+ public:
+  Interrupted() : std::runtime_error("stopped") {}
+};
 
 /// While it lives, the first Ctrl-C (or SIGTERM) raises a flag; another one, half a second later or
 /// more, ends the process.
@@ -17,6 +27,7 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   const std::atomic<bool>* flag() const;
+  void check() const;  ///< throws Interrupted where the flag is raised
 
  private:
   struct sigaction before_int_ {

@@ -1,5 +1,6 @@
 #include "npy.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -16,6 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "'<f4' is copied as it lies in memory");
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
+constexpr std::size_t kSlice = std::size_t{1} << 24;  // bytes written between two words on progress
 
 template <class... Parts>
 [[noreturn]] void refuse(const std::string& path, fmt::format_string<Parts...> format,
@@ -93,6 +95,9 @@ Tensor read_npy(const std::string& path) {
   const std::size_t held = (view.size() - start) / size_of(dtype);
   if (held < count)
     refuse(path, "shape {} needs {} elements, the file is cut short after {}", shape, count, held);
+  const std::size_t more = view.size() - start - count * size_of(dtype);
+  if (more > 0)
+    refuse(path, "got {} bytes more than shape {} needs: wanted one array", more, shape);
 
   const Tensor tensor = Tensor::empty(shape, dtype);
   dispatch(dtype, [&](auto t) {
@@ -103,7 +108,7 @@ Tensor read_npy(const std::string& path) {
   return tensor;
 }
 
-void write_npy(const std::string& path, const Tensor& tensor) {
+void write_npy(const std::string& path, const Tensor& tensor, const WorkProgress& progress) {
   std::string sizes;
   for (int i = 0; i < tensor.rank(); ++i) sizes += fmt::format("{}, ", tensor.size(i));
   if (tensor.rank() > 1) sizes.resize(sizes.size() - 2);  // only (3,) keeps its comma
@@ -120,8 +125,14 @@ void write_npy(const std::string& path, const Tensor& tensor) {
   file.write(start + header);
   dispatch(tensor.dtype(), [&](auto t) {
     using T = decltype(t);
-    const std::vector<T> values = tensor.to_vector<T>();
-    file.write({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+    const Tensor host = tensor.to(Device::cpu());
+    const std::string_view bytes(reinterpret_cast<const char*>(host.data<T>()), host.bytes());
+    for (std::size_t at = 0; at < bytes.size(); at += kSlice) {
+      file.write(bytes.substr(at, kSlice));
+      if (progress)
+        progress(
+            std::min(1.0, static_cast<double>(at + kSlice) / static_cast<double>(bytes.size())));
+    }
   });
   file.commit();
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "../core/tensor.h"
+#include "../core/work_progress.h"
 
 namespace keel {
 
@@ -13,6 +14,6 @@ namespace keel {
 Tensor read_npy(const std::string& path);
 
 /// Writes version 1.0, atomically. Throws keel::Error where it cannot.
-void write_npy(const std::string& path, const Tensor& tensor);
+void write_npy(const std::string& path, const Tensor& tensor, const WorkProgress& progress = {});
 
 }  // namespace keel

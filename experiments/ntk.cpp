@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <optional>
 #include <ostream>
 
 #include "../ntk/jacobian.h"
@@ -10,6 +10,7 @@
 #include "npy.h"
 #include "output.h"
 #include "text_table.h"
+#include "watch.h"
 
 namespace keel {
 namespace {
@@ -28,7 +29,8 @@ Tensor read_inputs(const std::string& path) {
   return x.to(DType::f64);
 }
 
-Tensor infinite(const Choice& choice, const Tensor& x1, const Tensor& x2, const Context& context) {
+Tensor infinite(const Choice& choice, const Tensor& x1, const Tensor& x2, const Context& context,
+                const WorkProgress& progress) {
   const auto kernel =
       make_infinite(choice.kernel, x1.size(1), context,
                     choice.output == "ntk" ? KernelOutput::ntk : KernelOutput::nngp);
@@ -36,11 +38,12 @@ Tensor infinite(const Choice& choice, const Tensor& x1, const Tensor& x2, const 
       Tensor::empty({x1.size(0), x2.size(0)}, choice.kernel.element(), context.device);
   const auto a = kernel->points(x1.to(context.device));
   const auto b = choice.x2.empty() ? a : kernel->points(x2.to(context.device));
-  kernel->gram(*a, *b, into);
+  kernel->gram(*a, *b, into, progress);
   return into;
 }
 
-Tensor empirical(const Choice& choice, const Tensor& x1, const Tensor& x2, const Context& context) {
+Tensor empirical(const Choice& choice, const Tensor& x1, const Tensor& x2, const Context& context,
+                 const WorkProgress& progress) {
   const Net net = make_net(choice.kernel, x1.size(1), context);
   const auto at = [&](const Tensor& x) {
     return Jacobian(net, x.to(choice.kernel.element()).to(context.device));
@@ -49,7 +52,36 @@ Tensor empirical(const Choice& choice, const Tensor& x1, const Tensor& x2, const
                           : choice.outputs == "diag" ? OutputMode::diag
                                                      : OutputMode::full;
   const Jacobian a = at(x1);
-  return choice.x2.empty() ? a.gram(a, mode, true) : a.gram(at(x2), mode, true);
+  if (choice.x2.empty()) return a.gram(a, mode, true, progress);
+  return a.gram(at(x2), mode, true, progress);
+}
+
+/// The range of a tensor's entries, and the first that is not finite, or -1.
+struct Extent {
+  double least = 0, most = 0, bad_value = 0;
+  std::int64_t bad = -1;
+};
+
+Extent extent_of(const Tensor& host) {
+  Extent extent;
+  if (host.elements() == 0) return extent;
+  dispatch(host.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* values = host.data<T>();
+    T least = values[0], most = values[0];
+    for (std::int64_t i = 0; i < host.elements(); ++i) {
+      if (!std::isfinite(values[i])) {
+        extent.bad = i;
+        extent.bad_value = values[i];
+        return;
+      }
+      least = std::min(least, values[i]);
+      most = std::max(most, values[i]);
+    }
+    extent.least = least;
+    extent.most = most;
+  });
+  return extent;
 }
 
 int run_ntk(const Choice& choice, Context& context) {
@@ -66,21 +98,22 @@ int run_ntk(const Choice& choice, Context& context) {
   check<ShapeError>(x1.size(1) == x2.size(1), "ntk",
                     "{} has {} features and {} has {}, wanted as many", choice.x1, x1.size(1),
                     choice.x2, x2.size(1));
-  check_apart({choice.save, folder.path("summary.json").string()}, {choice.x1, choice.x2});
+  check_apart({choice.save, folder.path("summary.json").string()},
+              {choice.x1, choice.x2, choice.kernel.weights});
   check_writable(choice.save);
 
-  const Tensor kernel = choice.kernel.infinite() ? infinite(choice, x1, x2, context)
-                                                 : empirical(choice, x1, x2, context);
-  const Tensor host = kernel.to(Device::cpu());
-  const std::vector<double> values = host.to_vector<double>();
-  const auto not_finite =
-      std::find_if_not(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
-  check(not_finite == values.end(), "ntk",
-        "entry {} of the kernel (in row-major order, from 0) is {}: too large for {}; try "
-        "--dtype f64",
-        not_finite - values.begin(), not_finite == values.end() ? 0 : *not_finite,
-        choice.kernel.dtype);
-  write_npy(choice.save, host);
+  std::optional<Watch> watch(context);
+  const WorkProgress progress = watch->of(fmt::format("kernel of {} x {}", x1.size(0), x2.size(0)));
+  const Tensor host =
+      (choice.kernel.infinite() ? infinite : empirical)(choice, x1, x2, context, progress)
+          .to(Device::cpu());
+  const Extent extent = extent_of(host);
+  check(extent.bad < 0, "ntk",
+        "entry {} of the kernel (in row-major order, from 0) is {}: too large for {}; try {}",
+        extent.bad, extent.bad_value, choice.kernel.dtype,
+        choice.kernel.dtype == "f32" ? "--dtype f64" : "smaller inputs");
+  write_npy(choice.save, host, watch->of("writing " + choice.save));
+  watch.reset();
 
   Json numbers = kernel_json(choice.kernel, context);
   numbers["kernel"] = choice.output;
@@ -92,12 +125,11 @@ int run_ntk(const Choice& choice, Context& context) {
   numbers["saved"] = choice.save;
   std::vector<std::vector<std::string>> table = {{"kernel", host.shape().str()},
                                                  {"saved", choice.save}};
-  if (!values.empty()) {
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    numbers["smallest"] = *least;
-    numbers["largest"] = *most;
-    table.push_back({"smallest entry", brief(*least, 6)});
-    table.push_back({"largest entry", brief(*most, 6)});
+  if (host.elements() > 0) {
+    numbers["smallest"] = extent.least;
+    numbers["largest"] = extent.most;
+    table.push_back({"smallest entry", brief(extent.least, 6)});
+    table.push_back({"largest entry", brief(extent.most, 6)});
   }
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));

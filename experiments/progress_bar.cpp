@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 namespace keel {
 namespace {
@@ -45,13 +46,25 @@ void ProgressBar::update(std::int64_t done) {
   if (now < next_) return;
   next_ = now + std::chrono::milliseconds(100);
   const double elapsed = std::chrono::duration<double>(now - start_).count();
+  constexpr std::int64_t kTellsLittle = 50;  // less than this part of the work
+  const bool early = done - first_ < (total_ - first_) / kTellsLittle || done == first_;
   const double left =
-      static_cast<double>(total_ - done) * elapsed / static_cast<double>(done - first_);
+      early ? std::numeric_limits<double>::quiet_NaN()
+            : static_cast<double>(total_ - done) * elapsed / static_cast<double>(done - first_);
   const double fraction =
       static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(total_, 1));
   fmt::print(stderr, "\r{}\x1b[K", progress_line(label_, fraction, left));
   std::fflush(stderr);
   drawn_ = true;
+}
+
+void StageBar::update(std::string_view label, double done) {
+  constexpr std::int64_t kWhole = 1000000;
+  if (!bar_ || label_ != label) {
+    label_ = label;
+    bar_.emplace(label_, kWhole, shown_);
+  }
+  bar_->update(static_cast<std::int64_t>(done * kWhole));
 }
 
 StatusLine::StatusLine(bool shown) : shown_(shown && isatty(STDERR_FILENO)) {}

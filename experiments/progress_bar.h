@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,20 @@ class ProgressBar {
   std::int64_t total_, first_ = -1;
   bool shown_, drawn_ = false;
   Clock::time_point start_ = Clock::now(), next_ = start_ + std::chrono::seconds(1);
+};
+
+/// A bar for work in stages, each with a bar of its own.
+class StageBar {
+ public:
+  explicit StageBar(bool shown) : shown_(shown) {}
+
+  /// `done`, from 0 to 1, of the stage that `label` names.
+  void update(std::string_view label, double done);
+
+ private:
+  bool shown_;
+  std::string label_;
+  std::optional<ProgressBar> bar_;
 };
 
 /// One line on stderr that each call replaces, and that wipes itself when it goes. Draws nothing

@@ -73,11 +73,13 @@ Tensor diagonal_of(const Tensor& matrix) {
 // Training to convergence: a solve.
 class Converged : public Predictor {
  public:
-  explicit Converged(const RegressionTask& task) : regression_(task.solve()) {}
-  Tensor mean(const Tensor& x) const override { return regression_.predict(x); }
+  Converged(const RegressionTask& task, Watch& watch)
+      : watch_(watch), regression_(task.solve(watch)) {}
+  Tensor mean(const Tensor& x) const override { return regression_.predict(x, told("mean", x)); }
   Tensor variance(const Tensor& x, const Choice& choice, const Context& context) const override {
-    if (choice.deviation() == "gp") return regression_.variance(x);
-    return diagonal_of(regression_.ensemble_covariance(*nngp_of(choice, x, context), x));
+    const WorkProgress progress = told("deviation", x);
+    if (choice.deviation() == "gp") return regression_.variance(x, progress);
+    return diagonal_of(regression_.ensemble_covariance(*nngp_of(choice, x, context), x, progress));
   }
   Json numbers(const Choice& choice, const RegressionTask& task,
                const Context& context) const override {
@@ -86,6 +88,11 @@ class Converged : public Predictor {
   std::string line() const override { return solver_line(regression_); }
 
  private:
+  WorkProgress told(const char* what, const Tensor& x) const {
+    return watch_.of(fmt::format("{} at {} rows", what, x.size(0)));
+  }
+
+  Watch& watch_;
   Regression regression_;
 };
 
@@ -133,8 +140,11 @@ class Stopped : public Predictor {
   TrainingTime time_;
 };
 
-std::unique_ptr<Predictor> make_predictor(const Choice& choice, const RegressionTask& task) {
-  if (choice.converged()) return std::make_unique<Converged>(task);
+std::unique_ptr<Predictor> make_predictor(const Choice& choice, const RegressionTask& task,
+                                          std::optional<Watch>& watch, const Context& context) {
+  if (choice.converged()) return std::make_unique<Converged>(task, watch.emplace(context));
+  StatusLine status(context.shows_progress());  // LAPACK does not tell
+  status.show(fmt::format("eigenvalues of {} rows ...", task.training().rows));
   return std::make_unique<Stopped>(choice, task);
 }
 
@@ -181,7 +191,8 @@ int run_regress(const Choice& choice, Context& context) {
               {choice.regression.data, choice.test, choice.regression.kernel.weights});
   if (!choice.save.empty()) check_writable(choice.save);
 
-  const std::unique_ptr<const Predictor> predictor = make_predictor(choice, task);
+  std::optional<Watch> watch;
+  const std::unique_ptr<const Predictor> predictor = make_predictor(choice, task, watch, context);
   Json numbers = predictor->numbers(choice, task, context);
   std::vector<std::vector<std::string>> table = {{"", "rows", "RMSE", "R^2"}};
   const Examples* saved = &task.training();

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "progress_bar.h"
 #include "text_table.h"
 
 namespace keel {
@@ -66,12 +65,11 @@ Tensor RegressionTask::inputs(const Examples& examples) const {
 
 Tensor RegressionTask::targets() const { return standardiser_.targets(training_, context_.device); }
 
-Regression RegressionTask::solve() const {
+Regression RegressionTask::solve(Watch& watch) const {
   RegressionOptions options = options_of(choice_);
   const std::int64_t rows = training_.rows;
-  StatusLine status(context_.shows_progress());
-  options.stage = [&](const char* stage) {
-    status.show(fmt::format("{} of {} rows ...", stage, rows));
+  options.progress = [&](const char* stage, double done) {
+    watch.update(fmt::format("{} of {} rows", stage, rows), done);
   };
   context_.note(plan_line(Regression::plan(*kernel_, rows, 1, options), rows));
   return Regression(kernel_, inputs(training_), targets(), options);

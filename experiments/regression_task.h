@@ -8,6 +8,7 @@
 #include "../ntk/regression.h"
 #include "examples.h"
 #include "kernel_choice.h"
+#include "watch.h"
 
 namespace keel {
 
@@ -36,8 +37,8 @@ class RegressionTask {
   /// The standardised target, [rows, 1] float64 on the device.
   Tensor targets() const;
 
-  /// Says what memory it will take, then solves. Throws what Regression throws.
-  Regression solve() const;
+  /// Says what memory it will take, then solves. Throws what Regression and Watch throw.
+  Regression solve(Watch& watch) const;
 
  private:
   const RegressionChoice& choice_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <ostream>
 
+#include "interrupt.h"
 #include "plotting.h"
 
 namespace keel {
@@ -31,8 +32,6 @@ struct Done {
   std::string problem;  // what does not hold, or a picture that failed: numbers are worth having
   std::string stopped;
 };
-
-constexpr int kStopped = 130;  // what a shell reports for a program ended by Ctrl-C
 
 // One experiment, from its computation to its pictures.
 Done reproduce_one(const Context& outer, const Choice& choice, const Experiment& experiment,

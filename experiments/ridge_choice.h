@@ -18,6 +18,7 @@ struct RidgeChoice {
 /// decades: the best does not depend on the number of rows, being noise against the kernel's
 /// diagonal.
 RidgeChoice choose_ridge(const std::shared_ptr<const Kernel>& kernel, const Tensor& x,
-                         const Tensor& y, std::int64_t most_rows = 8000);
+                         const Tensor& y, std::int64_t most_rows = 8000,
+                         const WorkProgress& progress = {});
 
 }  // namespace keel

@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "../ntk/certificate.h"
+#include "interrupt.h"
+#include "progress_bar.h"
 #include "ridge_choice.h"
 #include "table1_member.h"
 #include "theory_setting.h"
@@ -16,10 +18,27 @@ namespace {
 
 constexpr std::int64_t kFitRows = 8000;  // half as many judge
 
+/// Draws a bar of a member's stages, and stops them.
+class Teller {
+ public:
+  Teller(const Member& member, const Context& context, const std::atomic<bool>* stop)
+      : method_(member.method), stop_(stop), bar_(context.shows_progress()) {}
+  void update(std::string_view stage, double done) {
+    if (stop_ && stop_->load()) throw Interrupted();
+    bar_.update(fmt::format("{}: {}", method_, stage), done);
+  }
+
+ private:
+  const std::string& method_;
+  const std::atomic<bool>* stop_;
+  StageBar bar_;
+};
+
 }  // namespace
 
 Outcome solve_kernel(const Member& member, const Protein& protein, const ProteinSplit& split,
-                     const Table1Options& options, const Context& context) {
+                     const Table1Options& options, const Context& context,
+                     const std::atomic<bool>* stop) {
   const Examples training = examples_at(protein.rows, split.train);
   const Standardiser standardiser(Standardise::xy, training);
   const Tensor x = standardiser.inputs(training, context.device);
@@ -34,17 +53,22 @@ Outcome solve_kernel(const Member& member, const Protein& protein, const Protein
   } else {
     const std::int64_t fit = std::min(kFitRows, rows);
     context.note(fmt::format("{}: choosing the ridge on {} rows", member.method, fit));
-    ridge = choose_ridge(kernel, x, y, fit);
+    Teller teller(member, context, stop);
+    ridge = choose_ridge(kernel, x, y, fit, [&](double done) { teller.update("choosing", done); });
   }
   RegressionOptions solver;
   solver.ridge.relative = ridge.relative;
   context.note(fmt::format("{}: {} rows, relative ridge {:.3g}, {} of memory", member.method, rows,
                            ridge.relative,
                            human_bytes(Regression::plan(*kernel, rows, 1, solver).total())));
+  Teller teller(member, context, stop);
+  solver.progress = [&](const char* stage, double done) { teller.update(stage, done); };
   const Regression regression(kernel, x.slice(0, rows), y.slice(0, rows), solver);
   const auto predict = [&](const std::vector<std::int64_t>& at) {
     const Tensor points = standardiser.inputs(examples_at(protein.rows, at), context.device);
-    return standardiser.y_in_own_units(regression.predict(points).to_vector<double>());
+    const Tensor mean =
+        regression.predict(points, [&](double done) { teller.update("predictions", done); });
+    return standardiser.y_in_own_units(mean.to_vector<double>());
   };
   Outcome outcome;
   outcome.id = predict(split.id);

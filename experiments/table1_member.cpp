@@ -8,6 +8,7 @@
 #include "../nn/safetensors.h"
 #include "../nn/trainer.h"
 #include "boosting.h"
+#include "interrupt.h"
 #include "toy_figure.h"
 
 namespace keel {
@@ -176,7 +177,11 @@ std::unique_ptr<Outcome> Members::run(const Member& member,
   if (member.is_net()) {
     if (!train(member, split, progress, outcome)) return {};
   } else if (member.is_kernel()) {
-    outcome = solve_kernel(member, protein_, split, options_, context_);
+    try {
+      outcome = solve_kernel(member, protein_, split, options_, context_, stop_);
+    } catch (const Interrupted&) {
+      return {};
+    }
   } else {
     const Boosting trees(examples_at(protein_.rows, split.train));
     outcome.id = trees.predict(examples_at(protein_.rows, split.id));

@@ -65,8 +65,10 @@ class Members {
   std::string fingerprint_;  // of the data
 };
 
-/// The exact infinite-width regression of member.spec() on the split's training rows.
+/// The exact infinite-width regression of member.spec() on the split's training rows. Throws
+/// Interrupted once `stop` is raised.
 Outcome solve_kernel(const Member& member, const Protein& protein, const ProteinSplit& split,
-                     const Table1Options& options, const Context& context);
+                     const Table1Options& options, const Context& context,
+                     const std::atomic<bool>* stop);
 
 }  // namespace keel

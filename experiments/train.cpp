@@ -19,8 +19,6 @@
 namespace keel {
 namespace {
 
-constexpr int kStopped = 130;  // what a shell reports for a program ended by Ctrl-C
-
 struct Choice {
   std::string net, data, target, test, standardise = "x", save_weights, save, checkpoint;
   std::int64_t epochs = 1000, batch = 0, seeds = 1;
@@ -129,6 +127,8 @@ struct Task {
       if (!path.empty()) check_writable(path);
     checkpoint = choice.checkpoint.empty() ? folder.path("checkpoint.safetensors").string()
                                            : choice.checkpoint;
+    check(!choice.resume || std::filesystem::exists(checkpoint), "train",
+          "got --resume, but there is no checkpoint '{}'", checkpoint);
     check_writable(checkpoint);
     check_apart(
         {choice.save, choice.save_weights, checkpoint, folder.path("summary.json").string()},

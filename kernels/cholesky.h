@@ -4,14 +4,17 @@
 #include <optional>
 
 #include "../core/tensor.h"
+#include "../core/work_progress.h"
 
 namespace keel {
 
 /// a [n, n] = L L': its lower triangle becomes L, entries above the diagonal are neither read nor
 /// written. Returns the first row, from 0, whose pivot is not positive and finite; the rows above
-/// it are then those of L, the rest is undefined. LAPACK's potrf,
-/// which rounds differently with another number of threads, or cuSOLVER's.
-[[nodiscard]] std::optional<std::int64_t> cholesky(const Tensor& a);
+/// it are then those of L, the rest is undefined. LAPACK's potrf on panels of columns, which rounds
+/// differently with another number of threads, or cuSOLVER's, all at once. `progress` counts
+/// multiplications on the CPU; a GPU says nothing before the end.
+[[nodiscard]] std::optional<std::int64_t> cholesky(const Tensor& a,
+                                                   const WorkProgress& progress = {});
 
 /// b [n, k] becomes L^-1 b. On the CPU the same bits for any number of threads.
 void solve_lower(const Tensor& l, const Tensor& b);

@@ -31,8 +31,7 @@ T* scratch(std::size_t size) {
   if (held < size) {
     memory.reset();
     held = 0;
-    memory.reset(
-        static_cast<T*>(::operator new[](size * sizeof(T), std::align_val_t(64))));
+    memory.reset(static_cast<T*>(::operator new[](size * sizeof(T), std::align_val_t(64))));
     held = size;
   }
   return memory.get();

@@ -13,11 +13,13 @@ constexpr const char* kFormat = "keel checkpoint 1";
 std::string moment_name(std::size_t i) { return fmt::format("moment{}", i); }
 
 const Tensor& find(const SafeTensors& content, const std::string& path, const std::string& name,
-                   const Shape& shape) {
+                   const Shape& shape, DType dtype) {
   const Tensor* found = content.find(name);
   check(found != nullptr, kTag, "{}: '{}' is missing", path, name);
   check<ShapeError>(found->shape() == shape, kTag, "{}: '{}' has shape {}, wanted {}", path, name,
                     found->shape(), shape);
+  check(found->dtype() == dtype, kTag, "{}: '{}' is {}, wanted {}", path, name,
+        name_of(found->dtype()), name_of(dtype));
   return *found;
 }
 
@@ -81,22 +83,26 @@ void read_checkpoint(const std::string& path, Checkpoint& into) {
   check_same("options", into.options);
 
   const std::int64_t members = into.losses.size(0), epochs = into.losses.size(1);
-  const std::vector<double> done = find(content, path, "done", {members}).to_vector<double>();
+  const std::vector<double> done =
+      find(content, path, "done", {members}, DType::f64).to_vector<double>();
   const Tensor* losses = content.find("losses");
   check(losses != nullptr && losses->rank() == 2 && losses->size(0) == members &&
             losses->dtype() == DType::f64,
         kTag, "{}: 'losses' is missing or not float64 [{}, epochs]", path, members);
-  for (std::int64_t s = 0; s < members; ++s) {
+  for (std::int64_t s = 0; s < members; ++s)
     check(done[s] >= 0 && done[s] <= static_cast<double>(std::min(epochs, losses->size(1))), kTag,
           "{}: member {} has done {} epochs, wanted at most {}", path, s, done[s], epochs);
+  // Found before anything is copied: a refused file leaves everything as it was.
+  const auto like = [&](const std::string& name, const Tensor& wanted) -> const Tensor& {
+    return find(content, path, name, wanted.shape(), wanted.dtype());
+  };
+  const Tensor& parameters = like("parameters", into.parameters);
+  for (std::size_t i = 0; i < into.moments.size(); ++i) like(moment_name(i), into.moments[i]);
+  for (std::int64_t s = 0; s < members; ++s) {
     const auto kept = static_cast<std::int64_t>(done[s]);
     into.done[s] = kept;
     copy(into.losses[s].slice(0, kept), (*losses)[s].slice(0, kept));
   }
-  // Found before anything is copied: a refused file leaves the net as it was.
-  const Tensor& parameters = find(content, path, "parameters", into.parameters.shape());
-  for (std::size_t i = 0; i < into.moments.size(); ++i)
-    find(content, path, moment_name(i), into.moments[i].shape());
   copy(into.parameters, parameters);
   for (std::size_t i = 0; i < into.moments.size(); ++i)
     copy(into.moments[i], *content.find(moment_name(i)));

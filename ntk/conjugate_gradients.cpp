@@ -36,12 +36,14 @@ struct Solver {
   const Tensor &b, &x;
   double tolerance;
   int most_products;
+  const WorkProgress& progress;
 
   const int64_t columns = b.size(1);
   const Scalars ones = Scalars(columns, 1), zeros = Scalars(columns, 0);
   const Scalars norms = norms_of(b);
   Tensor r = b.clone();
   CgResult result{};
+  double told = 0;
 
   static Scalars norms_of(const Tensor& a) {
     Scalars norm = dots(a, a);
@@ -73,6 +75,15 @@ struct Solver {
     return most;
   }
 
+  /// Residuals go down by about the same factor each time: their logarithm tells the time. They may
+  /// go up; what was told does not go down.
+  void tell(const Scalars& ratio) {
+    if (!progress) return;
+    const double done = std::log(largest(ratio)) / std::log(tolerance);
+    if (done > told) told = std::min(done, 1.0);
+    progress(told);
+  }
+
   /// Runs the recurrence until it believes every column done. False: negative curvature.
   bool run() {
     Tensor z = preconditioner(r);
@@ -94,6 +105,7 @@ struct Solver {
       combine(step, p, ones, x);
       combine(back, q, ones, r);
       ratio = relative();
+      tell(ratio);
       if (largest(ratio) <= tolerance / 2) return true;
       z = preconditioner(r);
       const Scalars zq = dots(z, q);
@@ -133,14 +145,14 @@ struct Solver {
 }  // namespace
 
 CgResult conjugate_gradients(const LinearMap& matrix, const LinearMap& preconditioner,
-                             const Tensor& b, const Tensor& x, double tolerance,
-                             int most_products) {
+                             const Tensor& b, const Tensor& x, double tolerance, int most_products,
+                             const WorkProgress& progress) {
   check_same_kind("conjugate_gradients", "b", b, "x", x);
   check<ShapeError>(
       b.rank() == 2 && b.dtype() == DType::f64 && b.device().is_cpu() && x.shape() == b.shape(),
       "conjugate_gradients", "got b {} and x {}, wanted float64 [n, k] on the cpu", b.shape(),
       x.shape());
-  return Solver{matrix, preconditioner, b, x, tolerance, most_products}.solve();
+  return Solver{matrix, preconditioner, b, x, tolerance, most_products, progress}.solve();
 }
 
 }  // namespace keel

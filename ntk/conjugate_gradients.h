@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "../core/tensor.h"
+#include "../core/work_progress.h"
 
 namespace keel {
 
@@ -22,8 +23,9 @@ struct CgResult {
 /// Solves A x = b for each column of b [n, k] by itself, from the x that is given, until
 /// |b - A x| <= tolerance |b|: checked with a product, not taken from the recurrence, which starts
 /// anew where it had drifted. The preconditioner may be rounded (flexible form: Notay 2000, SIAM J.
-/// Sci. Comput. 22(4)).
+/// Sci. Comput. 22(4)). `progress` is how much of log(tolerance) the largest residual is.
 CgResult conjugate_gradients(const LinearMap& matrix, const LinearMap& preconditioner,
-                             const Tensor& b, const Tensor& x, double tolerance, int most_products);
+                             const Tensor& b, const Tensor& x, double tolerance, int most_products,
+                             const WorkProgress& progress = {});
 
 }  // namespace keel

@@ -59,12 +59,14 @@ std::shared_ptr<const Kernel::Points> EmpiricalKernel::points(const Tensor& x) c
   return std::make_shared<Inputs>(this, x.clone());
 }
 
-void EmpiricalKernel::gram(const Points& a, const Points& b, const Tensor& into) const {
-  jacobian(a, into.dtype()).gram_into(jacobian(b, into.dtype()), into);
+void EmpiricalKernel::gram(const Points& a, const Points& b, const Tensor& into,
+                           const WorkProgress& progress) const {
+  jacobian(a, into.dtype()).gram_into(jacobian(b, into.dtype()), into, progress);
 }
 
-void EmpiricalKernel::gram_lower(const Points& a, const Tensor& into) const {
-  jacobian(a, into.dtype()).gram_lower_into(into);
+void EmpiricalKernel::gram_lower(const Points& a, const Tensor& into,
+                                 const WorkProgress& progress) const {
+  jacobian(a, into.dtype()).gram_lower_into(into, progress);
 }
 
 Tensor EmpiricalKernel::diag(const Points& a) const { return jacobian(a, DType::f64).diag(true); }

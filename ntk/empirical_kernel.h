@@ -23,8 +23,10 @@ class EmpiricalKernel : public Kernel {
   std::int64_t input_width() const override { return net_->input_width(); }
   Device device() const override { return net_->flat().device(); }
   std::shared_ptr<const Points> points(const Tensor& x) const override;
-  void gram(const Points& a, const Points& b, const Tensor& into) const override;
-  void gram_lower(const Points& a, const Tensor& into) const override;
+  void gram(const Points& a, const Points& b, const Tensor& into,
+            const WorkProgress& progress = {}) const override;
+  void gram_lower(const Points& a, const Tensor& into,
+                  const WorkProgress& progress = {}) const override;
   Tensor diag(const Points& a) const override;
   Tensor product(const Points& a, const Tensor& v) const override;
   bool cheap_product() const override { return true; }

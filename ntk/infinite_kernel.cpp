@@ -6,6 +6,7 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <thread>
 
 #include "../kernels/gemm.h"
 
@@ -22,15 +23,20 @@ constexpr double kLargest = 1e150;  // of a diagonal: products of two must not o
 constexpr int64_t kTileRows = 64, kTileCols = 256, kSquare = 128, kGpuTile = 2048;
 
 /// body(task, scratch) for every task, each thread with a scratch of its own; on a GPU in order.
-template <class MakeScratch, class Body>
-void share_tasks(Device device, int64_t tasks, MakeScratch make_scratch, Body body) {
+/// The calling thread tells how many tasks were taken: after its own, and at the end.
+template <class MakeScratch, class Body, class Tell>
+void share_tasks(Device device, int64_t tasks, MakeScratch make_scratch, Body body, Tell tell) {
+  const std::thread::id caller = std::this_thread::get_id();
   std::atomic<int64_t> next{0};
   std::exception_ptr problem;
   std::mutex mutex;
   const auto work = [&] {
     try {
       const auto scratch = make_scratch();
-      for (int64_t task = next++; task < tasks; task = next++) body(task, scratch);
+      for (int64_t task = next++; task < tasks; task = next++) {
+        body(task, scratch);
+        if (std::this_thread::get_id() == caller) tell(std::min(next.load(), tasks));
+      }
     } catch (...) {  // an exception must not leave a parallel region
       next = tasks;
       const std::lock_guard lock(mutex);
@@ -45,6 +51,7 @@ void share_tasks(Device device, int64_t tasks, MakeScratch make_scratch, Body bo
     work();
   }
   if (problem) std::rethrow_exception(problem);
+  tell(tasks);
 }
 
 int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
@@ -171,35 +178,44 @@ void InfiniteKernel::tile(const Inputs& a, const Inputs& b, const Block& block, 
   kernel_pairs(*maps_, tile, into, into_row, into_col);
 }
 
-void InfiniteKernel::fill(const Inputs& a, const Inputs& b, bool lower, const Tensor& into) const {
+void InfiniteKernel::fill(const Inputs& a, const Inputs& b, bool lower, const Tensor& into,
+                          const WorkProgress& progress) const {
   const int64_t rows = device().is_cpu() ? kTileRows : kGpuTile;
   const int64_t cols = device().is_cpu() ? kTileCols : kGpuTile;
   const int64_t n = a.rows(), m = b.rows(), across = blocks_of(m, cols);
+  const int64_t tasks = blocks_of(n, rows) * across;
   share_tasks(
-      device(), blocks_of(n, rows) * across, [&] { return scratch(rows, cols); },
+      device(), tasks, [&] { return scratch(rows, cols); },
       [&](int64_t task, const Scratch& scratch) {
         const int64_t i = task / across * rows, j = task % across * cols;
         const Block block{i, std::min(rows, n - i), j, std::min(cols, m - j)};
         if (lower && j >= i + block.rows) return;
         tile(a, b, block, lower, scratch, into, i, j);
+      },
+      [&](int64_t taken) {
+        if (!progress || device().is_cuda()) return;
+        const double share = static_cast<double>(taken) / static_cast<double>(tasks);
+        progress(lower ? share * share : share);  // later rows are longer
       });
 }
 
-void InfiniteKernel::gram(const Points& a, const Points& b, const Tensor& into) const {
+void InfiniteKernel::gram(const Points& a, const Points& b, const Tensor& into,
+                          const WorkProgress& progress) const {
   check<ShapeError>(into.rank() == 2 && into.size(0) == a.rows() && into.size(1) == b.rows(),
                     "gram", "got into {}, wanted [{}, {}]", into.shape(), a.rows(), b.rows());
   check<DeviceError>(into.device() == device(), "gram", "got into on {}, wanted {}", into.device(),
                      device());
-  fill(inputs("gram", a), inputs("gram", b), false, into);
+  fill(inputs("gram", a), inputs("gram", b), false, into, progress);
 }
 
-void InfiniteKernel::gram_lower(const Points& a, const Tensor& into) const {
+void InfiniteKernel::gram_lower(const Points& a, const Tensor& into,
+                                const WorkProgress& progress) const {
   check<ShapeError>(into.rank() == 2 && into.size(0) == a.rows() && into.size(1) == a.rows(),
                     "gram_lower", "got into {}, wanted [{}, {}]", into.shape(), a.rows(), a.rows());
   check<DeviceError>(into.device() == device(), "gram_lower", "got into on {}, wanted {}",
                      into.device(), device());
   const Inputs& mine = inputs("gram_lower", a);
-  fill(mine, mine, true, into);
+  fill(mine, mine, true, into, progress);
 }
 
 Tensor InfiniteKernel::diag(const Points& a) const {
@@ -229,7 +245,7 @@ Tensor InfiniteKernel::product(const Points& a, const Tensor& v) const {
     made.out = Tensor::empty({size * size}, DType::f64, device());
     return made;
   };
-  share_tasks(device(), parts, make_scratch, [&](int64_t part, const Scratch& scratch) {
+  const auto add_part = [&](int64_t part, const Scratch& scratch) {
     const auto rows_of = [&](const Tensor& x, int64_t begin, int64_t rows) {
       return x.slice(begin, begin + rows);
     };
@@ -245,7 +261,8 @@ Tensor InfiniteKernel::product(const Points& a, const Tensor& v) const {
         gemm(Transpose::yes, Transpose::no, 1, theta, rows_of(v, i, block.rows), 1,
              rows_of(sum, j, block.cols));
     }
-  });
+  };
+  share_tasks(device(), parts, make_scratch, add_part, [](int64_t) {});
   for (int64_t part = 1; part < parts; ++part) accumulate(sums[0], sums[part]);
   return parts == 1 ? sums[0] : sums[0].clone();
 }

@@ -45,8 +45,10 @@ class InfiniteKernel : public Kernel {
 
   /// Throws keel::Error naming a row that is not finite or too long.
   std::shared_ptr<const Points> points(const Tensor& x) const override;
-  void gram(const Points& a, const Points& b, const Tensor& into) const override;
-  void gram_lower(const Points& a, const Tensor& into) const override;
+  void gram(const Points& a, const Points& b, const Tensor& into,
+            const WorkProgress& progress = {}) const override;
+  void gram_lower(const Points& a, const Tensor& into,
+                  const WorkProgress& progress = {}) const override;
   Tensor diag(const Points& a) const override;
 
   /// Each tile of pairs serves its rows and its columns; the same bits for any number of threads.
@@ -69,7 +71,8 @@ class InfiniteKernel : public Kernel {
   void tile(const Inputs& a, const Inputs& b, const Block& block, bool lower,
             const Scratch& scratch, const Tensor& into, std::int64_t into_row,
             std::int64_t into_col) const;
-  void fill(const Inputs& a, const Inputs& b, bool lower, const Tensor& into) const;
+  void fill(const Inputs& a, const Inputs& b, bool lower, const Tensor& into,
+            const WorkProgress& progress) const;
 
   Spec spec_;
   std::int64_t input_width_;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/work_progress.h"
 #include "../kernels/factor_gram.h"
 #include "../nn/net.h"
 
@@ -41,17 +42,19 @@ class Jacobian {
   Device device() const { return device_; }
 
   /// J J'^T over the samples of both. Members' full matrices have more axes than a Tensor: `mean`
-  /// is needed there.
-  Tensor gram(const Jacobian& other, OutputMode mode = OutputMode::trace, bool mean = false) const;
+  /// is needed there. Only a mean of traces on a CPU tells of progress.
+  Tensor gram(const Jacobian& other, OutputMode mode = OutputMode::trace, bool mean = false,
+              const WorkProgress& progress = {}) const;
   Tensor gram(OutputMode mode = OutputMode::trace, bool mean = false) const {
     return gram(*this, mode, mean);
   }
 
   /// trace, mean -> into [n, m].
-  void gram_into(const Jacobian& other, const Tensor& into) const;
+  void gram_into(const Jacobian& other, const Tensor& into,
+                 const WorkProgress& progress = {}) const;
 
   /// Entries i >= j of trace, mean J J^T -> into [n, n]; the rest is left alone.
-  void gram_lower_into(const Tensor& into) const;
+  void gram_lower_into(const Tensor& into, const WorkProgress& progress = {}) const;
 
   /// The same with zeros above the diagonal -> [n, n], or [S, n, n].
   Tensor gram_lower(bool mean = false) const;
@@ -103,6 +106,8 @@ class Jacobian {
   void fill_gram(const Jacobian& other, OutputMode mode, bool mean, bool lower, std::size_t only,
                  const Tensor& into) const;
   void fill_few(const Jacobian& other, std::size_t only, const Tensor& into) const;
+  void fill_in_strips(const Jacobian& other, bool lower, const Tensor& into,
+                      const WorkProgress& progress) const;
   void add_transpose(const Parameter& parameter, const Tensor& u,
                      std::span<const std::pair<std::int64_t, std::int64_t>> columns,
                      const Tensor& into) const;

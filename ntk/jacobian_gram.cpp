@@ -37,6 +37,13 @@ Tensor below_one_another(std::span<const Tensor> pieces) {
   return all;
 }
 
+GramSide rows_of(const GramSide& side, int64_t begin, int64_t end) {
+  GramSide rows;
+  for (const Tensor& piece : side.u) rows.u.push_back(piece.slice(begin, end));
+  if (side.v.defined()) rows.v = side.v.slice(begin, end);
+  return rows;
+}
+
 /// left right' -> [n, m].
 Tensor product_of(const Tensor& left, const Tensor& right) {
   const Tensor into = Tensor::empty({left.size(0), right.size(0)}, left.dtype(), left.device());
@@ -155,24 +162,64 @@ void Jacobian::fill_gram(const Jacobian& other, OutputMode mode, bool mean, bool
   factor_gram(grams);
 }
 
-Tensor Jacobian::gram(const Jacobian& other, OutputMode mode, bool mean) const {
+Tensor Jacobian::gram(const Jacobian& other, OutputMode mode, bool mean,
+                      const WorkProgress& progress) const {
   const Tensor into = Tensor::empty(gram_shape(other, mode, mean), dtype_, device_);
   const bool symmetric = &other == this && into.rank() == 2;
-  fill_gram(other, mode, mean, symmetric, kNone, into);
+  if (mode == OutputMode::trace && into.rank() == 2 && (mean || members() == 1))
+    fill_in_strips(other, symmetric, into, progress);
+  else
+    fill_gram(other, mode, mean, symmetric, kNone, into);
   if (symmetric) mirror_lower(into);
   return into;
 }
 
-void Jacobian::gram_into(const Jacobian& other, const Tensor& into) const {
-  check<ShapeError>(into.shape() == Shape{rows_, other.rows_}, "jacobian",
-                    "got into {}, wanted [{}, {}]", into.shape(), rows_, other.rows_);
-  fill_gram(other, OutputMode::trace, true, false, kNone, into);
+// The trace, mean matrix, a strip of rows after the other. An entry has the same bits in a strip as
+// in the whole (factor_gram.h).
+void Jacobian::fill_in_strips(const Jacobian& other, bool lower, const Tensor& into,
+                              const WorkProgress& progress) const {
+  constexpr int64_t kEntries = int64_t{1} << 22, kLeast = 512;
+  const int64_t n = rows_, m = other.rows_;
+  const int64_t strip = std::max(kLeast, kEntries / std::max<int64_t>(m, 1));
+  if (!progress || n <= strip || device_.is_cuda())
+    return fill_gram(other, OutputMode::trace, true, lower, kNone, into);
+  check_alike(other);
+  const std::vector<int64_t> all = first(outputs_);
+  std::vector<GramTerm> terms;
+  for (int64_t s = 0; s < members(); ++s) add_terms(other, s, all, all, kNone, terms);
+  const double factor = 1.0 / static_cast<double>(members() * std::max<int64_t>(1, outputs_));
+  for (int64_t begin = 0; begin < n; begin += strip) {
+    const int64_t end = std::min(n, begin + strip);
+    const auto add = [&](std::vector<GramMatrix>& parts, int64_t col_begin, int64_t col_end,
+                         bool triangle) {
+      if (col_begin == col_end) return;
+      GramMatrix part{end - begin, col_end - col_begin,   {}, factor, triangle,
+                      into,        begin * m + col_begin, m,  1};
+      for (const GramTerm& term : terms)
+        part.terms.push_back({rows_of(term.left, begin, end),
+                              rows_of(term.right, col_begin, col_end), term.scale, term.offset});
+      parts.push_back(std::move(part));
+    };
+    std::vector<GramMatrix> parts;
+    add(parts, 0, lower ? begin : m, false);
+    if (lower) add(parts, begin, end, true);
+    factor_gram(parts);
+    const double share = static_cast<double>(end) / static_cast<double>(n);
+    progress(lower ? share * share : share);
+  }
 }
 
-void Jacobian::gram_lower_into(const Tensor& into) const {
+void Jacobian::gram_into(const Jacobian& other, const Tensor& into,
+                         const WorkProgress& progress) const {
+  check<ShapeError>(into.shape() == Shape{rows_, other.rows_}, "jacobian",
+                    "got into {}, wanted [{}, {}]", into.shape(), rows_, other.rows_);
+  fill_in_strips(other, false, into, progress);
+}
+
+void Jacobian::gram_lower_into(const Tensor& into, const WorkProgress& progress) const {
   check<ShapeError>(into.shape() == Shape{rows_, rows_}, "jacobian", "got into {}, wanted [{}, {}]",
                     into.shape(), rows_, rows_);
-  fill_gram(*this, OutputMode::trace, true, true, kNone, into);
+  fill_in_strips(*this, true, into, progress);
 }
 
 Tensor Jacobian::gram_lower(bool mean) const {

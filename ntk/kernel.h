@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "../core/tensor.h"
+#include "../core/work_progress.h"
 
 namespace keel {
 
@@ -26,12 +27,15 @@ class Kernel {
   /// x [n, input_width] float64 on device(). Throws ShapeError or DeviceError.
   virtual std::shared_ptr<const Points> points(const Tensor& x) const = 0;
 
-  /// Theta(a, b) -> into [n, m], float32 or float64, every entry written.
-  virtual void gram(const Points& a, const Points& b, const Tensor& into) const = 0;
+  /// Theta(a, b) -> into [n, m], float32 or float64, every entry written. Only a CPU tells of
+  /// progress: a GPU is handed everything at once.
+  virtual void gram(const Points& a, const Points& b, const Tensor& into,
+                    const WorkProgress& progress = {}) const = 0;
 
   /// Theta(a, a) -> into [n, n]: entries i >= j are written, those above the diagonal are left
   /// alone.
-  virtual void gram_lower(const Points& a, const Tensor& into) const = 0;
+  virtual void gram_lower(const Points& a, const Tensor& into,
+                          const WorkProgress& progress = {}) const = 0;
 
   /// Theta(x, x) of each point -> [n] float64.
   virtual Tensor diag(const Points& a) const = 0;

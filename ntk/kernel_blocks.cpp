@@ -33,6 +33,12 @@ void check_training_data(const char* tag, const Kernel& kernel, const Tensor& x,
   check(x.size(0) > 0, tag, "got no rows, wanted at least one");
   check_finite(tag, "x", x);
   check_finite(tag, "y", y);
+  constexpr double kLargest = 1e150;  // sums of squares must be finite
+  const std::vector<double> targets = y.to_vector<double>();
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    check(std::abs(targets[i]) <= kLargest, tag,
+          "got y = {} in row {} (from 0), wanted at most {:g} in size: scale it", targets[i],
+          static_cast<int64_t>(i) / y.size(1), kLargest);
 }
 
 int64_t block_rows(int64_t points) {
@@ -41,7 +47,7 @@ int64_t block_rows(int64_t points) {
 }
 
 Tensor kernel_times(const Kernel& kernel, const Tensor& x, const Kernel::Points& points,
-                    const Tensor& weights) {
+                    const Tensor& weights, const WorkProgress& progress) {
   const int64_t m = x.size(0), block = block_rows(points.rows());
   const Tensor into = Tensor::empty({m, weights.size(1)}, DType::f64, kernel.device());
   for (int64_t begin = 0; begin < m; begin += block) {
@@ -49,6 +55,7 @@ Tensor kernel_times(const Kernel& kernel, const Tensor& x, const Kernel::Points&
     const Tensor tile = Tensor::empty({end - begin, points.rows()}, DType::f64, kernel.device());
     kernel.gram(*kernel.points(x.slice(begin, end)), points, tile);
     gemm(Transpose::no, Transpose::no, 1, tile, weights, 0, into.slice(begin, end));
+    if (progress) progress(static_cast<double>(end) / static_cast<double>(m));
   }
   return into;
 }

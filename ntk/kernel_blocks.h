@@ -8,13 +8,13 @@
 namespace keel {
 
 /// Throws unless x is float64 [n, input_width] and y float64 [n, k], n and k >= 1, both on the
-/// kernel's device and finite. Rows are named from 0.
+/// kernel's device and finite, y at most 1e150 in size. Rows are named from 0.
 void check_training_data(const char* tag, const Kernel& kernel, const Tensor& x, const Tensor& y);
 
 /// Theta(x, points) weights for x [m, d], weights [n, k] -> [m, k] float64. Theta is made in blocks
 /// of rows of x.
 Tensor kernel_times(const Kernel& kernel, const Tensor& x, const Kernel::Points& points,
-                    const Tensor& weights);
+                    const Tensor& weights, const WorkProgress& progress = {});
 
 /// Rows of x [m, d] whose kernel with n points fits a block of moderate size, 1 or more.
 std::int64_t block_rows(std::int64_t points);

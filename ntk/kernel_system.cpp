@@ -68,13 +68,15 @@ KernelSystem::KernelSystem(std::shared_ptr<const Kernel> kernel,
   }
 }
 
-void KernelSystem::enter(const char* stage) const {
-  if (options_.stage) options_.stage(stage);
+WorkProgress KernelSystem::enter(const char* stage) const {
+  if (!options_.progress) return {};
+  options_.progress(stage, 0);
+  return [this, stage](double done) { options_.progress(stage, done); };
 }
 
 void KernelSystem::gram_lower(const Tensor& into, SolveReport& report) const {
-  enter("kernel");
-  timed(into.device(), report.gram_seconds, [&] { kernel_->gram_lower(*points_, into); });
+  const WorkProgress progress = enter("kernel");
+  timed(into.device(), report.gram_seconds, [&] { kernel_->gram_lower(*points_, into, progress); });
 }
 
 // The factor is only a preconditioner: where float32 loses what keeps Theta definite, a shift of
@@ -89,10 +91,10 @@ void KernelSystem::factor_float(SolveReport& report) {
   for (double shift = 0; shift <= kLargestShift;
        shift = shift == 0 ? std::sqrt(static_cast<double>(rows_)) * kFloatEpsilon : 10 * shift) {
     if (!kept_.defined()) gram_lower(factor_, report);
-    enter("factor");
+    const WorkProgress progress = enter("factor");
     timed(device, report.factor_seconds, [&] {
       scale_lower(kept_.defined() ? kept_ : factor_, scale, 1 + shift, factor_);
-      pivot = cholesky(factor_);
+      pivot = cholesky(factor_, progress);
     });
     report.shift = shift_ = shift;
     if (!pivot) return;
@@ -105,14 +107,14 @@ void KernelSystem::factor_double(SolveReport& report) {
   factor_ = Tensor::empty({rows_, rows_}, DType::f64, device);
   gram_lower(factor_, report);
   std::optional<int64_t> pivot;
-  enter("factor");
+  const WorkProgress progress = enter("factor");
   timed(device, report.factor_seconds, [&] {
     std::vector<double> shifted = diagonal(factor_).to_vector<double>();
     for (double& value : shifted) value += ridge_;
     diagonal_ = to_device(shifted, device);
     swap_diagonal(factor_, diagonal_.clone());
     if (!kernel_->cheap_product()) mirror_lower(factor_);  // Theta for the residual, in free space
-    pivot = cholesky(factor_);
+    pivot = cholesky(factor_, progress);
   });
   if (pivot) refuse(*pivot, "is not positive definite", eigenvalue_at(*pivot));
 }
@@ -219,11 +221,12 @@ Tensor KernelSystem::precondition(const Tensor& r) const {
   return z;
 }
 
-CgResult KernelSystem::iterate(const Tensor& b, const Tensor& x, double tolerance) const {
+CgResult KernelSystem::iterate(const Tensor& b, const Tensor& x, double tolerance,
+                               const WorkProgress& progress) const {
   constexpr double kRounding = 1e-8;  // RegressionOptions::tolerance
   CgResult result = conjugate_gradients([&](const Tensor& v) { return product(v); },
                                         [&](const Tensor& r) { return precondition(r); }, b, x,
-                                        tolerance, options_.most_sweeps);
+                                        tolerance, options_.most_sweeps, progress);
   if (result.outcome == CgResult::negative_curvature)
     refuse(-1, "is not positive definite in double", result.curvature);
   if (result.outcome == CgResult::converged) return result;
@@ -238,27 +241,29 @@ CgResult KernelSystem::iterate(const Tensor& b, const Tensor& x, double toleranc
 
 Tensor KernelSystem::solve(const Tensor& b, double tolerance, SolveReport& report) const {
   Tensor x;
-  enter("solve");
+  const WorkProgress progress = enter("solve");
   timed(kernel_->device(), report.solve_seconds, [&] {
     const bool direct = options_.factor == DType::f64;
     x = direct ? precondition(b) : Tensor::zeros(b.shape(), DType::f64);
-    const CgResult result = iterate(b, x, tolerance);
+    const CgResult result = iterate(b, x, tolerance, progress);
     report.sweeps = result.products;
     report.residual = result.residual;
   });
   return x;
 }
 
-Tensor KernelSystem::solve_many(const Tensor& b, double tolerance) const {
+Tensor KernelSystem::solve_many(const Tensor& b, double tolerance,
+                                const WorkProgress& progress) const {
   if (options_.factor == DType::f64) return precondition(b);
   const Tensor x = Tensor::zeros(b.shape(), DType::f64);
-  iterate(b, x, tolerance);
+  iterate(b, x, tolerance, progress);
   return x;
 }
 
 // With z near the solution and r = b - A z, b'z + r'z misses b'A^-1 b by r'A^-1 r alone: a residual
 // of 1e-8 costs no more than rounding does in double.
-std::vector<double> KernelSystem::quadratic_forms(const Tensor& b) const {
+std::vector<double> KernelSystem::quadratic_forms(const Tensor& b,
+                                                  const WorkProgress& progress) const {
   constexpr double kTolerance = 1e-8;
   const int64_t n = b.size(0), k = b.size(1);
   std::vector<double> forms(k, 0.0);
@@ -269,7 +274,7 @@ std::vector<double> KernelSystem::quadratic_forms(const Tensor& b) const {
     left = right = half.to(Device::cpu());
   } else {
     left = Tensor::zeros(b.shape(), DType::f64);
-    right = iterate(b, left, kTolerance).r;
+    right = iterate(b, left, kTolerance, progress).r;
     accumulate(right, b);
   }
   const double *x = left.data<double>(), *y = right.data<double>();

@@ -24,10 +24,10 @@ class KernelSystem {
   Tensor solve(const Tensor& b, double tolerance, SolveReport& report) const;
 
   /// The same for right sides by the hundred; a float64 factor is trusted without a residual.
-  Tensor solve_many(const Tensor& b, double tolerance) const;
+  Tensor solve_many(const Tensor& b, double tolerance, const WorkProgress& progress = {}) const;
 
   /// b' (Theta + ridge I)^-1 b of each column, as accurate as a float64 factor makes it.
-  std::vector<double> quadratic_forms(const Tensor& b) const;
+  std::vector<double> quadratic_forms(const Tensor& b, const WorkProgress& progress = {}) const;
 
   /// Smallest eigenvalue, by Lanczos iterations with the inverse.
   double smallest_eigenvalue() const;
@@ -36,10 +36,11 @@ class KernelSystem {
   void gram_lower(const Tensor& into, SolveReport& report) const;
   void factor_float(SolveReport& report);
   void factor_double(SolveReport& report);
-  CgResult iterate(const Tensor& b, const Tensor& x, double tolerance) const;
-  void enter(const char* stage) const;
-  Tensor product(const Tensor& v) const;       // with Theta + ridge I, in double
-  Tensor precondition(const Tensor& r) const;  // with the inverse of the factored matrix
+  CgResult iterate(const Tensor& b, const Tensor& x, double tolerance,
+                   const WorkProgress& progress) const;
+  WorkProgress enter(const char* stage) const;  // and tells that nothing of it is done
+  Tensor product(const Tensor& v) const;        // with Theta + ridge I, in double
+  Tensor precondition(const Tensor& r) const;   // with the inverse of the factored matrix
   [[noreturn]] void refuse(std::int64_t pivot, const std::string& found, double eigenvalue) const;
   double eigenvalue_at(std::int64_t pivot) const;
 

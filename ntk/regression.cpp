@@ -75,11 +75,11 @@ std::vector<double> Regression::data_fit() const {
   return fit;
 }
 
-Tensor Regression::predict(const Tensor& x) const {
-  return kernel_times(*kernel_, x, *points_, alpha_);
+Tensor Regression::predict(const Tensor& x, const WorkProgress& progress) const {
+  return kernel_times(*kernel_, x, *points_, alpha_, progress);
 }
 
-Tensor Regression::variance(const Tensor& x) const {
+Tensor Regression::variance(const Tensor& x, const WorkProgress& progress) const {
   constexpr int64_t kBlock = 256;
   const int64_t n = system_->rows(), m = x.size(0), block = std::min(kBlock, block_rows(n));
   std::vector<double> variances;
@@ -89,20 +89,27 @@ Tensor Regression::variance(const Tensor& x) const {
     const std::vector<double> prior = kernel_->diag(*test).to_vector<double>();
     const Tensor cross = Tensor::empty({n, count}, DType::f64, kernel_->device());
     kernel_->gram(*points_, *test, cross);
-    const std::vector<double> explained = system_->quadratic_forms(cross.to(Device::cpu()));
+    const WorkProgress of_block = [&](double done) {
+      progress((static_cast<double>(begin) + done * static_cast<double>(count)) /
+               static_cast<double>(m));
+    };
+    const std::vector<double> explained =
+        system_->quadratic_forms(cross.to(Device::cpu()), progress ? of_block : progress);
+    if (progress) of_block(1);
     for (int64_t j = 0; j < count; ++j) variances.push_back(std::max(0.0, prior[j] - explained[j]));
   }
   return Tensor::from(variances, {m}, kernel_->device());
 }
 
-Tensor Regression::ensemble_covariance(const Kernel& nngp, const Tensor& x) const {
+Tensor Regression::ensemble_covariance(const Kernel& nngp, const Tensor& x,
+                                       const WorkProgress& progress) const {
   check<DeviceError>(nngp.device() == kernel_->device(), "regression",
                      "nngp is on {}, the kernel on {}: wanted one device", nngp.device(),
                      kernel_->device());
   const Tensor cross = Tensor::empty({system_->rows(), x.size(0)}, DType::f64, kernel_->device());
   kernel_->gram(*points_, *kernel_->points(x), cross);
   const Tensor weights =
-      system_->solve_many(cross.to(Device::cpu()), tolerance_).to(kernel_->device());
+      system_->solve_many(cross.to(Device::cpu()), tolerance_, progress).to(kernel_->device());
   return trained_covariance(nngp, x_, x, weights);
 }
 

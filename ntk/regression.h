@@ -24,7 +24,10 @@ struct RegressionOptions {
       DType::f32;  ///< of the Cholesky factor; alpha is accurate to `tolerance` either way
   double tolerance = 1e-10;  ///< largest |y - (Theta + ridge I) alpha| / |y|, in the 2-norm
   int most_sweeps = 200;     ///< products with Theta in double
-  std::function<void(const char* stage)> stage{};  ///< told "kernel", "factor" and "solve"
+
+  /// Told how much of a stage, "kernel", "factor" or "solve", is done, from 0 to 1, while the
+  /// regression is made. What it throws ends that.
+  std::function<void(const char* stage, double done)> progress{};
 };
 
 /// Bytes that a regression of n rows takes, known before it starts.
@@ -67,18 +70,19 @@ class Regression {
   std::vector<double> data_fit() const;           ///< y' alpha of each target
 
   /// Mean prediction at x [m, d] -> [m, k] float64, in blocks of rows.
-  Tensor predict(const Tensor& x) const;
+  Tensor predict(const Tensor& x, const WorkProgress& progress = {}) const;
 
   /// Theta(x, x) - Theta(x, X) (Theta + ridge I)^-1 Theta(X, x): the variance of a Gaussian process
   /// with covariance Theta -> [m] float64. Accurate to about 1e-15 times the condition number times
   /// Theta(x, x), whatever the factor's dtype; what rounding turns negative is 0.
-  Tensor variance(const Tensor& x) const;
+  Tensor variance(const Tensor& x, const WorkProgress& progress = {}) const;
 
   /// Covariance over the ensemble of nets trained to convergence, whose covariance at
   /// initialisation is `nngp`, a kernel of the same inputs on the same device (Lee et al. 2019,
   /// arXiv 1902.06720, eq. 16, with the ridge) -> [m, m] float64, symmetric, no diagonal entry
   /// below 0.
-  Tensor ensemble_covariance(const Kernel& nngp, const Tensor& x) const;
+  Tensor ensemble_covariance(const Kernel& nngp, const Tensor& x,
+                             const WorkProgress& progress = {}) const;
 
   /// Smallest eigenvalue of Theta + ridge I, by Lanczos iterations with the inverse: an estimate
   /// from above, within 1%. Up to 100 solves.

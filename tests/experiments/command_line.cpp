@@ -50,7 +50,10 @@ TEST_CASE("command line: bad usage is one line and 2") {
         "keel: usage: --device: got 'tpu', wanted auto, cpu, cuda or cuda:N\n");
   CHECK(usage({"info", "--threads", "0"}).starts_with("keel: usage: --threads: "));
   CHECK(usage({"info", "--threads", "two"}).starts_with("keel: usage: "));
-  CHECK(usage({"info", "--seed", "-1"}).starts_with("keel: usage: "));
+  for (const char* seed : {"-1", "1.5", "99999999999999999999", "x"})
+    CHECK(usage({"info", "--seed", seed}) ==
+          fmt::format("keel: usage: --seed: got '{}', wanted a whole number from 0 to 2^64 - 1\n",
+                      seed));
   CHECK(usage({"--quiet"}).starts_with("keel: usage: "));
   const Ran nothing = run_keel({});
   CHECK(nothing.code == 2);

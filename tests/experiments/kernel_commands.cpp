@@ -131,12 +131,24 @@ TEST_CASE("ntk: a vector is inputs of one feature, and bad input is refused in o
   CHECK(ran.code == 1);
   CHECK(ran.err.starts_with("keel: output: got '"));
   CHECK(read_npy(folder / "v.npy").shape() == Shape{3});
+  const std::string weights = folder / "w.safetensors";
+  save_weights(Net(kNet, 1), weights);
+  const std::string before = content_of(weights);
+  ran =
+      run_keel({"ntk", "--net", kNet, "--mode", "empirical", "--x1", folder / "v.npy", "--weights",
+                weights, "--save", weights, "--out", folder / "out", "--device", "cpu"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err ==
+        fmt::format("keel: output: got '{}' for two files, wanted a name for each\n", weights));
+  CHECK(content_of(weights) == before);
   // 1e200 squared is no float64
   write_npy(folder / "huge.npy", Tensor::full({1, 1}, 1e200, DType::f64));
   std::vector<std::string> unbounded = {
       "ntk",   "--net",        kNoNorm,    "--x1", folder / "huge.npy", "--save", folder / "k.npy",
       "--out", folder / "out", "--device", "cpu"};
   CHECK(run_keel(unbounded).code == 1);
+  unbounded.insert(unbounded.end(), {"--mode", "empirical"});
+  CHECK(run_keel(unbounded).err.ends_with(": too large for f64; try smaller inputs\n"));
 }
 
 TEST_CASE("regress: fits, predicts in y's own units, and echoes the ridge") {
@@ -271,6 +283,12 @@ TEST_CASE("certify: a bound that holds with LN, and a way past any number withou
   }
   const Ran ran = data.run("certify", {"--ridge", "0.01"});
   CHECK(ran.out.find("certificate: |f(x)| is at most") != std::string::npos);
+  // Of one value there is no R^2, and it is not unbounded.
+  const Ran flat = run_keel({"certify", "--net", kNet, "--data",
+                             data.folder.file("flat.csv", "a,y\n1,2\n3,2\n"), "--target", "y",
+                             "--ridge", "0.1", "--out", data.folder / "out", "--device", "cpu"});
+  CHECK(flat.code == 0);
+  CHECK(flat.out.find("unbounded") == std::string::npos);
 }
 
 TEST_CASE("certify: a net of finite width says that its supremum was searched for") {

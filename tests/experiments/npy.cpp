@@ -85,6 +85,8 @@ TEST_CASE("npy: what cannot be used is refused") {
         "got shape (1, 1, 1, 2, 3), wanted at most 4 axes");
   CHECK(refused(with("(2, 3)", "(2, 4)")) ==
         "shape [2, 4] needs 8 elements, the file is cut short after 6");
+  CHECK(refused(npy_bytes(kMatrix, raw(kSix)) + "more") ==
+        "got 4 bytes more than shape [2, 3] needs: wanted one array");
   CHECK(refused(with("(2, 3)", "(-2, 3)")) == "got shape (-2, 3)");
   CHECK(refused(with("'shape'", "'form'")) == "the .npy header has no readable 'shape'");
   CHECK(refused(npy_bytes(kMatrix, raw(kSix)).substr(0, 60)) == "the .npy header is cut short");

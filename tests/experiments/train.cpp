@@ -139,8 +139,8 @@ TEST_CASE("train: bad input is one line") {
             .find("for two files") != std::string::npos);
   CHECK(refused({"--save-weights", data.train + "/w"}).starts_with("keel: output: got folder '"));
   CHECK(refused({"--resume"}) ==
-        "keel: safetensors: " + data.folder / "out/checkpoint.safetensors" +
-            ": cannot open: No such file or directory\n");
+        fmt::format("keel: train: got --resume, but there is no checkpoint '{}'\n",
+                    data.folder / "out/checkpoint.safetensors"));
   CHECK(refused({"--lr", "1e30", "--standardise", "none"}).find("smaller learning rate") !=
         std::string::npos);
 

@@ -179,6 +179,8 @@ TEST_CASE("cholesky names the first pivot that is not positive, or not finite") 
         check_pivot(n, n / 2, value, dtype, Device::cpu());
         check_pivot(n, n - 1, value, dtype, Device::cpu());
       }
+      check_pivot(1300, 511, value, dtype, Device::cpu());  // the last row of a panel of columns,
+      check_pivot(1300, 512, value, dtype, Device::cpu());  // and the first of the next
     }
 }
 

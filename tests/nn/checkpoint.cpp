@@ -136,7 +136,18 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
             "seed 0', wanted 'adam(lr=0.1, beta1=0.9, beta2=0.999, eps=1e-08), batch 5, shuffle "
             "seed 0'");
 
-  SafeTensors content = read_safetensors(file.path());
+  const SafeTensors sound = read_safetensors(file.path());
+  for (const char* name : {"parameters", "moment1", "done"}) {
+    SafeTensors other = sound;
+    for (auto& [key, tensor] : other.tensors)
+      if (key == name) tensor = tensor.to(tensor.dtype() == DType::f32 ? DType::f64 : DType::f32);
+    write_safetensors(file.path(), other);
+    const bool was_double = sound.find(name)->dtype() == DType::f64;
+    CHECK(message(Net(kSpec, 2), inputs(), options) ==
+          fmt::format("{}'{}' is {}, wanted {}", head, name, was_double ? "float32" : "float64",
+                      was_double ? "float64" : "float32"));
+  }
+  SafeTensors content = sound;
   content.metadata["format"] = "pt";
   write_safetensors(file.path(), content);
   CHECK(message(Net(kSpec, 2), inputs(), options) ==

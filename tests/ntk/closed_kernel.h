@@ -36,14 +36,19 @@ class ClosedKernel : public Kernel {
     return std::make_shared<Rows>(x.clone());
   }
 
-  void gram(const Points& a, const Points& b, const Tensor& into) const override {
+  void gram(const Points& a, const Points& b, const Tensor& into,
+            const WorkProgress& = {}) const override {
     for (std::int64_t i = 0; i < a.rows(); ++i)
       for (std::int64_t j = 0; j < b.rows(); ++j) put(into, i * b.rows() + j, a, i, b, j);
   }
 
-  void gram_lower(const Points& a, const Tensor& into) const override {
-    for (std::int64_t i = 0; i < a.rows(); ++i)
+  void gram_lower(const Points& a, const Tensor& into,
+                  const WorkProgress& progress = {}) const override {
+    const auto rows = static_cast<double>(a.rows());
+    for (std::int64_t i = 0; i < a.rows(); ++i) {
       for (std::int64_t j = 0; j <= i; ++j) put(into, i * a.rows() + j, a, i, a, j);
+      if (progress) progress(static_cast<double>(i + 1) / rows);
+    }
   }
 
   Tensor diag(const Points& a) const override {

@@ -78,6 +78,10 @@ TEST_CASE("what is not finite is named by row") {
           Regression(kernel, column({0, 1, 2}),
                      column({1, 2, std::numeric_limits<double>::infinity()}));
         }) == "regression: y is inf in row 2 (from 0)");
+  CHECK(message_of([&] {
+          Regression(kernel, column({0, 1, 2}), column({1, -1e308, 3}));
+        }) ==
+        "regression: got y = -1e+308 in row 1 (from 0), wanted at most 1e+150 in size: scale it");
   auto infinite = kernel_of(1, 1, std::numeric_limits<double>::infinity());
   CHECK(message_of([&] {
           Regression(infinite, column({0, 1}), column({1, 2}));

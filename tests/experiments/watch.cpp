@@ -1,0 +1,159 @@
+// Ctrl-C in the middle of a regression, and what a terminal sees of one.
+#include "../../experiments/watch.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "../../core/random.h"
+#include "../../experiments/npy.h"
+#include "helpers.h"
+
+namespace keel {
+namespace {
+
+constexpr const char* kNet = "dense(8) layernorm relu dense(1)";
+
+std::string rows_text(std::int64_t rows) {
+  const auto draws = normal({rows, 3}, {5, 0}, 1, DType::f64).to_vector<double>();
+  std::string text = "a,b,y\n";
+  for (std::size_t i = 0; i < draws.size(); i += 3)
+    text += fmt::format("{},{},{}\n", draws[i], draws[i + 1], draws[i + 2]);
+  return text;
+}
+
+// While it lives, sends one SIGINT as soon as somebody other than the test framework listens.
+class CtrlC {
+ public:
+  CtrlC() {
+    struct sigaction before {};
+    sigaction(SIGINT, nullptr, &before);
+    thread_ = std::thread([this, before] {
+      while (!gone_) {
+        struct sigaction action {};
+        sigaction(SIGINT, nullptr, &action);
+        if (action.sa_handler != before.sa_handler) {
+          std::raise(SIGINT);
+          return;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+    });
+  }
+  ~CtrlC() {
+    gone_ = true;
+    thread_.join();
+  }
+  CtrlC(const CtrlC&) = delete;
+  CtrlC& operator=(const CtrlC&) = delete;
+
+ private:
+  std::atomic<bool> gone_{false};
+  std::thread thread_;
+};
+
+TEST_CASE("watch: Ctrl-C ends a regression with one line and 130, and leaves nothing") {
+  const TemporaryFolder folder;
+  const std::string table = folder.file("t.csv", rows_text(5000));
+  for (const char* command : {"regress", "certify"}) {
+    CAPTURE(command);
+    std::vector<std::string> arguments = {
+        command,    "--net",   kNet,       "--data",       table,
+        "--target", "y",       "--out",    folder / "out", "--ridge-relative",
+        "0.1",      "--quiet", "--device", "cpu"};
+    if (command == std::string("regress"))
+      arguments.insert(arguments.end(), {"--save", folder / "p.csv"});
+    const CtrlC ctrl_c;
+    const Ran ran = run_keel(arguments);
+    CHECK(ran.code == 130);
+    CHECK(ran.out == "");
+    CHECK(ran.err == "keel: stopped\n");
+    CHECK_FALSE(std::filesystem::exists(folder / "p.csv"));
+    CHECK(std::filesystem::is_empty(folder / "out"));
+  }
+}
+
+TEST_CASE("watch: Ctrl-C ends a kernel, computed or half written, and leaves no file") {
+  const TemporaryFolder folder;
+  write_npy(folder / "x.npy", normal({5000, 2}, {5, 0}, 1, DType::f64));
+  for (const char* mode : {"infinite", "empirical"}) {
+    CAPTURE(mode);
+    const CtrlC ctrl_c;
+    const Ran ran =
+        run_keel({"ntk", "--net", kNet, "--mode", mode, "--x1", folder / "x.npy", "--save",
+                  folder / "k.npy", "--out", folder / "out", "--quiet", "--device", "cpu"});
+    CHECK(ran.code == 130);
+    CHECK(ran.err == "keel: stopped\n");
+    CHECK(folder.names().size() == 2);  // x.npy and out
+    CHECK(std::filesystem::is_empty(folder / "out"));
+  }
+  const std::string path = folder / "half.npy";
+  const Tensor large = Tensor::zeros({5, 1 << 20}, DType::f64);  // three slices
+  std::vector<double> heard;
+  CHECK_THROWS_AS(write_npy(path, large,
+                            [&](double done) {
+                              heard.push_back(done);
+                              if (heard.size() == 2) throw Interrupted();
+                            }),
+                  Interrupted);
+  CHECK(heard == std::vector<double>{0.4, 0.8});
+  CHECK(folder.names().size() == 2);
+}
+
+// What a terminal shows of `work`, run in a process of its own whose stderr it is.
+template <class Work>
+std::string seen_by_a_terminal(Work work) {
+  const int ours = posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(ours >= 0);
+  REQUIRE(grantpt(ours) == 0);
+  REQUIRE(unlockpt(ours) == 0);
+  const std::string name = ptsname(ours);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int theirs = open(name.c_str(), O_RDWR | O_NOCTTY);
+    dup2(theirs, STDERR_FILENO);
+    close(theirs);
+    close(ours);
+    work();
+    _exit(0);
+  }
+  REQUIRE(child > 0);
+  std::string seen;
+  char part[1024];
+  for (ssize_t got = read(ours, part, sizeof part); got > 0; got = read(ours, part, sizeof part))
+    seen.append(part, static_cast<std::size_t>(got));
+  close(ours);
+  waitpid(child, nullptr, 0);
+  return seen;
+}
+
+// A stage of this many milliseconds.
+void run_stage(StageBar& bar, const char* name, int milliseconds) {
+  for (int at = 0; at <= milliseconds; at += 10) {
+    bar.update(name, static_cast<double>(at) / milliseconds);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+TEST_CASE("watch: a stage that takes more than a second has a bar, which wipes itself") {
+  const auto work = [](bool shown) {
+    return [shown] {
+      StageBar bar(shown);
+      run_stage(bar, "short", 200);
+      run_stage(bar, "long", 1300);
+    };
+  };
+  const std::string seen = seen_by_a_terminal(work(true));
+  CHECK(seen.find("long  [====") != std::string::npos);
+  CHECK(seen.find("%") != std::string::npos);
+  CHECK(seen.find("short") == std::string::npos);
+  CHECK(seen.ends_with("\r\x1b[K"));
+  CHECK(seen_by_a_terminal(work(false)) == "");
+}
+
+}  // namespace
+}  // namespace keel

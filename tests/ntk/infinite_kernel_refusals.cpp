@@ -1,0 +1,43 @@
+// What the kernel of infinite width refuses, and how it says so.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+
+#include "../../ntk/infinite_kernel.h"
+#include "../nn/message_of.h"
+
+using namespace keel;
+
+TEST_CASE("what the infinite kernel refuses, word for word") {
+  const auto made = [](const char* net, InfiniteKernelOptions options = {}) {
+    return message_of([&] { InfiniteKernel(net, 2, options); });
+  };
+  CHECK(made("dense(3) relu gelu dense(1)") ==
+        "kernel_map: got 'gelu' (word 3) on what another activation left, which is not Gaussian: "
+        "wanted a dense layer between");
+  CHECK(made("dense(3) relu layernorm silu dense(1)").find("'silu' (word 4)") != std::string::npos);
+  CHECK(made("dense(3) layernorm layernorm relu dense(1)") == "no error");
+  InfiniteKernelOptions huge;
+  huge.sigma_w2 = 1e60;
+  CHECK(made("dense(3) dense(1)", huge).find("take a smaller sigma_w2") != std::string::npos);
+
+  const InfiniteKernel kernel("dense(3) relu dense(1)", 2);
+  const auto points_of = [&](Tensor x) { return message_of([&] { kernel.points(x); }); };
+  CHECK(points_of(Tensor::zeros({4, 3}, DType::f64)) ==
+        "infinite_kernel: got x float64 [4, 3], wanted [n, 2] float64");
+  CHECK(points_of(Tensor::zeros({4, 2})).find("float32") != std::string::npos);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (double bad : {nan, 1e60, std::numeric_limits<double>::infinity()})
+    CHECK(points_of(Tensor::from(std::vector<double>{1, 2, 3, bad}, {2, 2})).find("in row 1") !=
+          std::string::npos);
+  CHECK(message_of([&] { kernel.entry(1, 1, 1.1); }).find("at most 1 in size") !=
+        std::string::npos);
+  CHECK(message_of([&] { kernel.diagonal(-1); }).find("wanted from 0") != std::string::npos);
+
+  const auto points = kernel.points(Tensor::zeros({4, 2}, DType::f64));
+  CHECK_THROWS_AS(kernel.gram_lower(*points, Tensor::empty({4, 3})), ShapeError);
+  CHECK_THROWS_AS(kernel.product(*points, Tensor::zeros({4, 1})), ShapeError);
+  const InfiniteKernel other("dense(3) relu dense(1)", 2);
+  CHECK(message_of([&] { other.diag(*points); }) == "diag: got points of another kernel");
+}
