@@ -9,7 +9,9 @@ const std::vector<Command>& commands() {
       {"train", "train a net, or an ensemble, on a table", declare_train},
       {"ntk", "write the neural tangent kernel of a net at given inputs", declare_ntk},
       {"regress", "kernel regression: what infinitely wide nets converge to", declare_regress},
-      {"certify", "bound every prediction of a kernel regression, and try to break the bound",
+      {"certify",
+       "bound every prediction of a kernel regression, or of a trained net, and try to break the "
+       "bound",
        declare_certify},
   };
   return all;

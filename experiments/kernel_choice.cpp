@@ -15,10 +15,13 @@ Parameterisation parameterisation_of(const KernelChoice& choice) {
 
 void declare_kernel(CLI::App& app, KernelChoice& choice) {
   app.add_option("--net", choice.net, "SPEC: \"dense(128) layernorm relu dense(1)\"")->required();
-  app.add_option("--mode", choice.mode,
-                 "infinite: the limit of wide nets; empirical: of nets with the SPEC's widths")
-      ->check(CLI::IsMember({"infinite", "empirical"}))
-      ->capture_default_str();
+  std::string modes = "infinite: the limit of wide nets; empirical: of nets with the SPEC's widths";
+  std::vector<std::string> names = {"infinite", "empirical"};
+  if (choice.may_be_trained) {
+    modes += "; trained: no kernel, the net of --weights itself";
+    names.push_back("trained");
+  }
+  app.add_option("--mode", choice.mode, modes)->check(CLI::IsMember(names))->capture_default_str();
   app.add_option("--param", choice.parameterisation,
                  "parameterisation, which scales the kernel: ntk or standard")
       ->check(CLI::IsMember({"ntk", "standard"}))
@@ -38,7 +41,9 @@ void declare_kernel(CLI::App& app, KernelChoice& choice) {
                  "empirical: the mean kernel of nets from seeds --seed, --seed + 1, ...")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--weights", choice.weights, "empirical: of this net, a .safetensors file");
+  app.add_option("--weights", choice.weights,
+                 choice.may_be_trained ? "empirical, trained: of this net, a .safetensors file"
+                                       : "empirical: of this net, a .safetensors file");
 }
 
 void check_kernel(const KernelChoice& choice) {

@@ -16,7 +16,9 @@ struct KernelChoice {
   double sigma_w2 = 2, sigma_b2 = 0.01;
   std::optional<double> first_sigma_w2;
   std::int64_t seeds = 1;
+  bool may_be_trained = false;  ///< set by a command with a --mode trained, which has no kernel
 
+  bool trained() const { return mode == "trained"; }
   bool infinite() const { return mode == "infinite"; }
   DType element() const { return dtype == "f32" ? DType::f32 : DType::f64; }
 };

@@ -1,0 +1,94 @@
+#include "certify_search.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "text_table.h"
+
+namespace keel {
+namespace {
+
+constexpr std::int64_t kStarts = 32;  // training rows whose directions are tried
+
+Json place_json(const Standardiser& units, const Found& found) {
+  return {{"x", units.x_in_own_units(found.x)},
+          {"x_standardised", found.x},
+          {"distance", found.distance()}};
+}
+
+}  // namespace
+
+void declare_search(CLI::App& app, SearchChoice& choice) {
+  app.add_option("--farthest", choice.farthest, "how far out the search goes: |x|, standardised")
+      ->check(check_positive)
+      ->capture_default_str();
+  app.add_option("--directions", choice.directions, "random directions that the search tries")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("--steps", choice.steps, "of gradient ascent, from the best points found")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  app.add_option("--exceed", choice.exceed,
+                 "go on along the best direction until |f| passes this (default, where there is no "
+                 "bound: 1000 times the largest found)")
+      ->check(check_positive);
+}
+
+SearchOptions search_options(const SearchChoice& choice, const Context& context) {
+  SearchOptions options;
+  options.nearest = std::min(options.nearest, choice.farthest);
+  options.farthest = choice.farthest;
+  options.directions = choice.directions;
+  options.steps = choice.steps;
+  options.seed = context.options.seed;
+  return options;
+}
+
+Tensor search_starts(const Tensor& x) {
+  const std::int64_t rows = x.size(0), count = std::min(rows, kStarts);
+  const Tensor some = Tensor::empty({count, x.size(1)}, DType::f64);
+  for (std::int64_t i = 0; i < count; ++i)
+    copy(some.slice(i, i + 1), x.slice(i * rows / count, i * rows / count + 1));
+  return some;
+}
+
+Attack attack(const SearchChoice& choice, const RowFunction& size, const Tensor& starts,
+              const SearchOptions& options, const Standardiser& units, bool bounded) {
+  Attack result;
+  result.largest = search_largest(size, starts.size(1), starts, options);
+  if (bounded && !choice.exceed) return result;
+  result.wanted = choice.exceed ? *choice.exceed / units.y_scale() : 1000 * result.largest.value;
+  if (result.largest.distance() > 0) result.beyond = exceed(size, result.largest.x, result.wanted);
+  return result;
+}
+
+Json attack_json(const Attack& attack, const Standardiser& units, double farthest) {
+  const double scale = units.y_scale();
+  Json json = {{"largest_found", attack.largest.value * scale},
+               {"largest_found_at", place_json(units, attack.largest)},
+               {"region", farthest},
+               {"evaluations", attack.largest.evaluations}};
+  if (attack.wanted > 0) json["exceed"] = attack.wanted * scale;
+  if (attack.beyond) {
+    json["exceeded_by"] = attack.beyond->value * scale;
+    json["exceeded_at"] = place_json(units, *attack.beyond);
+  }
+  return json;
+}
+
+std::string exceed_line(const Attack& attack, const Standardiser& units) {
+  const double scale = units.y_scale();
+  if (attack.beyond)
+    return fmt::format("passes {} at |x| = {}: {}\n", brief(attack.wanted * scale, 4),
+                       brief(attack.beyond->distance(), 4), brief(attack.beyond->value * scale, 4));
+  if (attack.wanted > 0)
+    return fmt::format("never passes {} along the direction of the largest found\n",
+                       brief(attack.wanted * scale, 4));
+  return "";
+}
+
+std::string about_text(const Standardiser& units) {
+  return units.y_mean() == 0 ? "|f(x)|" : fmt::format("|f(x) - {}|", brief(units.y_mean(), 4));
+}
+
+}  // namespace keel

@@ -1,0 +1,47 @@
+// The search that tries to break a bound: what `keel certify` does in every mode.
+#pragma once
+
+#include <optional>
+
+#include "../ntk/certificate.h"
+#include "command.h"
+#include "examples.h"
+
+namespace keel {
+
+struct SearchChoice {
+  double farthest = 1e6;
+  std::int64_t directions = 256, steps = 40;
+  std::optional<double> exceed;
+};
+
+/// --farthest, --directions, --steps, --exceed.
+void declare_search(CLI::App& app, SearchChoice& choice);
+
+SearchOptions search_options(const SearchChoice& choice, const Context& context);
+
+/// Training rows x [n, d], evenly spread over the table: directions worth trying.
+Tensor search_starts(const Tensor& x);
+
+/// What the search found, and where |f| passes what was asked for.
+struct Attack {
+  Found largest;
+  std::optional<Found> beyond;
+  double wanted = 0;  ///< in standardised units, as f is; 0: nothing was
+};
+
+/// `size` is |f| in standardised units. Where there is no bound, by default a thousand times what
+/// was found is to be passed.
+Attack attack(const SearchChoice& choice, const RowFunction& size, const Tensor& starts,
+              const SearchOptions& options, const Standardiser& units, bool bounded);
+
+/// For summary.json, in y's own units.
+Json attack_json(const Attack& attack, const Standardiser& units, double farthest);
+
+/// A line on what --exceed came to; empty where nothing was to be exceeded.
+std::string exceed_line(const Attack& attack, const Standardiser& units);
+
+/// "|f(x)|", or "|f(x) - 12.5|" where y was centred.
+std::string about_text(const Standardiser& units);
+
+}  // namespace keel

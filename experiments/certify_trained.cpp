@@ -1,0 +1,227 @@
+#include "certify_trained.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <ostream>
+
+#include "../nn/safetensors.h"
+#include "../nn/weights.h"
+#include "../ntk/net_bound.h"
+#include "output.h"
+#include "progress_bar.h"
+#include "statistics.h"
+#include "text_table.h"
+
+namespace keel {
+namespace {
+
+// Features of the first layer, from its weight [out, in].
+std::int64_t input_width(const std::string& path) {
+  const SafeTensors content = read_safetensors(path);
+  check(content.find("member0.0.weight") == nullptr, "certify",
+        "{} holds an ensemble, wanted one net: keel train --seeds 1", path);
+  const Tensor* first = content.find("0.weight");
+  check(first != nullptr, "certify", "{} has no '0.weight', wanted a torch.nn.Sequential's names",
+        path);
+  check<ShapeError>(first->rank() == 2 && first->size(1) >= 1, "certify",
+                    "{}: '0.weight' has shape {}, wanted [out, in]", path, first->shape());
+  return first->size(1);
+}
+
+Net loaded(const TrainedChoice& choice, const Context& context) {
+  NetOptions options;
+  options.dtype = DType::f64;  // the search is to see the net, not float32's rounding
+  options.device = context.device;
+  Net net(choice.net, input_width(choice.weights), options);
+  load_weights(net, choice.weights);
+  return net;
+}
+
+// The rows that the net was trained on; without --data one row of zeros, and units of one.
+struct TrainingRows {
+  TrainingRows(const TrainedChoice& choice, const Net& net) : given(!choice.data.empty()) {
+    if (!given) {
+      examples.rows = 1;
+      examples.features = net.input_width();
+      examples.x.assign(static_cast<std::size_t>(examples.features), 0);
+      examples.y = {0};
+      return;
+    }
+    examples = training_examples(read_table(choice.data), choice.target);
+    check<ShapeError>(examples.features == net.input_width(), "certify",
+                      "{} has {} features and {} takes {}, wanted as many", choice.data,
+                      examples.features, choice.weights, net.input_width());
+    check(net.output_width() == 1, "certify", "got a net of {} outputs with --data, wanted 1",
+          net.output_width());
+  }
+  bool given;
+  Examples examples;
+};
+
+// The largest |f_j| of all outputs.
+RowFunction net_size(const Net& net) {
+  return [&net](const Tensor& x) {
+    const std::vector<double> all = net.predict(x.to(net.options().device)).to_vector<double>();
+    const auto outputs = static_cast<std::size_t>(net.output_width());
+    std::vector<double> sizes(all.size() / outputs);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      sizes[i / outputs] = std::max(sizes[i / outputs], std::abs(all[i]));
+    return sizes;
+  };
+}
+
+struct Findings {
+  double r2 = std::numeric_limits<double>::quiet_NaN();
+  NetBound bound;
+  double bound_seconds = 0;
+  Attack attack;
+  double bound_or_infinity() const {
+    return bound.bounded ? bound.largest() : std::numeric_limits<double>::infinity();
+  }
+};
+
+Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows& rows,
+                 const Standardiser& units, const Context& context) {
+  StatusLine status(context.shows_progress());
+  Findings found;
+  status.show("bounding the net ...");
+  const auto started = std::chrono::steady_clock::now();
+  found.bound = bound_net(net);
+  found.bound_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const Tensor inputs = units.inputs(rows.examples, context.device);
+  if (rows.given)
+    found.r2 =
+        r_squared(units.y_in_own_units(net.predict(inputs).to_vector<double>()), rows.examples.y);
+  status.show("searching for the largest |f(x)| ...");
+  const Tensor starts = search_starts(inputs.to(Device::cpu()));
+  found.attack = attack(choice.search, net_size(net), starts,
+                        search_options(choice.search, context), units, found.bound.bounded);
+  return found;
+}
+
+Json interval_json(const Interval& interval, const Standardiser& units) {
+  return {units.y_in_own_units(interval.low), units.y_in_own_units(interval.high)};
+}
+
+// The hull of all outputs' intervals.
+Interval of_all(const std::vector<Interval>& outputs) {
+  Interval all = outputs[0];
+  for (const Interval& output : outputs)
+    all = {std::min(all.low, output.low), std::max(all.high, output.high)};
+  return all;
+}
+
+std::string proof_of(const NetBound& bound) {
+  if (!bound.bounded) return "none: no layernorm";
+  return bound.activations == 0 ? "exact" : fmt::format("dual, {} layers", bound.activations);
+}
+
+Json findings_json(const Findings& found, const TrainedChoice& choice, const Standardiser& units) {
+  const NetBound& bound = found.bound;
+  Json json = {{"centre", units.y_mean()},
+               {"bound", found.bound_or_infinity() * units.y_scale()},
+               {"bounded", bound.bounded},
+               {"interval", nullptr},
+               {"proof", proof_of(bound)}};
+  if (bound.bounded) {
+    json["interval"] = interval_json(of_all(bound.outputs), units);
+    json["intervals"] = Json::array();
+    for (const Interval& output : bound.outputs)
+      json["intervals"].push_back(interval_json(output, units));
+    json["layernorm_word"] = bound.word;
+    json["layernorm_width"] = bound.width;
+    json["layernorm_dimension"] = bound.rank;
+    json["found_over_bound"] = found.attack.largest.value / bound.largest();
+  }
+  json["bound_seconds"] = found.bound_seconds;
+  json["data_fit_r2"] = found.r2;
+  json.update(attack_json(found.attack, units, choice.search.farthest));
+  return json;
+}
+
+std::string findings_text(const Findings& found, const TrainedChoice& choice,
+                          const Standardiser& units) {
+  constexpr std::size_t kShown = 8;  // outputs
+  const NetBound& bound = found.bound;
+  const Found& largest = found.attack.largest;
+  std::vector<std::vector<std::string>> table;
+  if (std::isfinite(found.r2)) table.push_back({"R^2 on the rows of --data", brief(found.r2, 5)});
+  for (std::size_t i = 0; i < std::min(bound.outputs.size(), kShown); ++i)
+    table.push_back({bound.outputs.size() == 1
+                         ? "proved: f(x) is never outside"
+                         : fmt::format("proved: output {} is never outside", i),
+                     fmt::format("[{}, {}]", brief(units.y_in_own_units(bound.outputs[i].low), 5),
+                                 brief(units.y_in_own_units(bound.outputs[i].high), 5))});
+  table.push_back({"proved: " + about_text(units) + " is at most",
+                   bound.bounded ? brief(bound.largest() * units.y_scale(), 5) : "unbounded"});
+  table.push_back({fmt::format("largest found for |x| <= {:g}", choice.search.farthest),
+                   brief(largest.value * units.y_scale(), 5)});
+  table.push_back({"  at |x|", brief(largest.distance(), 5)});
+  if (bound.bounded && bound.largest() > 0)
+    table.push_back({"  of the bound", brief(largest.value / bound.largest(), 3)});
+  std::string text = text_table(table, 1);
+  if (bound.outputs.size() > kShown)
+    text += fmt::format("{} outputs in all: summary.json has them\n", bound.outputs.size());
+  if (bound.bounded)
+    text += fmt::format(
+        "by the layernorm at word {}: its {} units stay in a ball of {} dimensions; {}\n",
+        bound.word, bound.width, bound.rank, proof_of(bound));
+  else if (!found.attack.beyond)
+    text += "no layernorm: nothing is proved, and no direction was found that passes any number\n";
+  return text + exceed_line(found.attack, units);
+}
+
+}  // namespace
+
+void check_trained(const CLI::App& app) {
+  for (const char* name : {"--param", "--dtype", "--sigma-w2", "--first-sigma-w2", "--sigma-b2",
+                           "--seeds", "--ridge", "--ridge-relative"})
+    if (app.count(name) > 0)
+      throw UsageError("usage", fmt::format("{} is for --mode infinite and empirical: a trained "
+                                            "net has its weights and no kernel",
+                                            name));
+  if (app.count("--weights") == 0)
+    throw UsageError("usage", "--mode trained needs --weights W.safetensors");
+  const bool data = app.count("--data") > 0;
+  if (data && app.count("--target") == 0)
+    throw UsageError("usage", "--data needs --target: the column that the net predicts");
+  for (const char* name : {"--target", "--standardise"})
+    if (!data && app.count(name) > 0)
+      throw UsageError("usage", fmt::format("{} is for a table: --mode trained without --data "
+                                            "works in the net's own units",
+                                            name));
+}
+
+int run_trained(const TrainedChoice& choice, Context& context) {
+  const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
+  const Net net = loaded(choice, context);
+  const TrainingRows rows(choice, net);
+  const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"),
+                           rows.examples);
+  const Findings found = examine(choice, net, rows, units, context);
+
+  Json numbers = {{"net", spec_text(net.spec())},
+                  {"mode", "trained"},
+                  {"weights", choice.weights},
+                  {"features", net.input_width()},
+                  {"outputs", net.output_width()}};
+  if (rows.given)
+    numbers.update({{"data", choice.data},
+                    {"target", choice.target},
+                    {"train_rows", rows.examples.rows},
+                    {"standardise", choice.standardise}});
+  numbers.update(findings_json(found, choice, units));
+  const Json summary = summarise(context, numbers);
+  folder.write("summary.json", json_text(summary));
+  if (context.options.json)
+    context.out << json_text(summary);
+  else if (!context.options.quiet)
+    context.out << findings_text(found, choice, units);
+  return 0;
+}
+
+}  // namespace keel

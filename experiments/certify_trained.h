@@ -1,0 +1,19 @@
+// keel certify --mode trained: a bound on one given net, whatever its input.
+#pragma once
+
+#include "certify_search.h"
+
+namespace keel {
+
+struct TrainedChoice {
+  std::string net, weights, data, target, standardise = "x";
+  SearchChoice search;
+};
+
+/// Throws UsageError where `app` was given an option that only kernels have, or lacks one that this
+/// mode needs.
+void check_trained(const CLI::App& app);
+
+int run_trained(const TrainedChoice& choice, Context& context);
+
+}  // namespace keel

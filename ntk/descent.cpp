@@ -1,0 +1,98 @@
+#include "descent.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace keel {
+namespace {
+
+using Vector = std::vector<double>;
+
+struct Start {
+  Vector x, unit;  // multipliers to start from, and the size of a step of each
+};
+
+double slope(const Units& units, std::size_t j) {
+  const double low = units.origin[j] + units.scale[j] * units.low[j];
+  const double high = units.origin[j] + units.scale[j] * units.high[j];
+  if (!(high > low)) return 0;
+  return (activation(units.activation, high) - activation(units.activation, low)) / (high - low);
+}
+
+// Lines: chords over each unit's interval. Parabolas, of the first units: those of |y|, which is at
+// most (y^2 sqrt(k) + 1/sqrt(k)) / 2, as y is about 1/sqrt(k), and at least y^2.
+Start start_of(const Multipliers& at, const std::vector<Units>& layers, const Vector& v,
+               std::int64_t rank) {
+  Start start{Vector(at.size), Vector(at.size)};
+  Vector w = v;
+  const double root = std::sqrt(std::max<double>(1, static_cast<double>(rank)));
+  for (std::size_t l = at.sigma.size(); l-- > 0;) {
+    const Units& all = layers[l];
+    const auto n = static_cast<double>(all.size());
+    double mean = 0, squares = 0, kappas = 0;
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      const double size = w[j] * all.scale[j];
+      mean += std::abs(size) / n;
+      squares += all.scale[j] * all.scale[j] / n;
+      start.x[at.sigma[l] + j] = size * slope(all, j);
+      const bool bent = all.origin[j] + all.scale[j] * all.low[j] < 0 &&
+                        all.origin[j] + all.scale[j] * all.high[j] > 0;
+      const double kappa = !bent ? 0 : size > 0 ? size * root / 4 : size / 2;
+      if (l == 0 && at.kappas > 1) start.x[at.kappa[0] + j] = kappa;
+      kappas += kappa / n;
+    }
+    for (std::size_t j = 0; j < all.size(); ++j) start.unit[at.sigma[l] + j] = mean;
+    if (l == 0) {
+      if (at.kappas == 1) start.x[at.kappa[0]] = std::max(kappas, 0.0);
+      for (std::size_t j = 0; j < at.kappas; ++j)
+        start.unit[at.kappa[0] + j] = mean * std::max(1.0, root / 4);
+      start.unit[at.half] = mean * std::sqrt(n);
+      break;
+    }
+    start.unit[at.kappa[l]] = squares > 0 ? 0.1 * mean / squares : 0;
+    Vector before(layers[l - 1].size());
+    for (std::size_t j = 0; j < all.size(); ++j)
+      for (std::size_t i = 0; i < before.size() && all.scale[j] > 0; ++i)
+        before[i] +=
+            start.x[at.sigma[l] + j] / all.scale[j] * all.from.weight[j * before.size() + i];
+    w = std::move(before);
+  }
+  return start;
+}
+
+}  // namespace
+
+// Adam's steps (Kingma and Ba 2015), ever shorter.
+TailDual::Value descend(const TailDual& dual, const std::vector<Units>& layers, const Vector& v,
+                        double constant, std::int64_t rank, std::int64_t steps) {
+  constexpr double kFirst = 0.2, kLast = 5e-4, kMean = 0.9, kSquare = 0.99;
+  constexpr double kCoarse = 3e-3, kFine = 1e-7;
+  const Multipliers& at = dual.multipliers();
+  auto [x, unit] = start_of(at, layers, v, rank);
+  Vector gradient, mean(at.size), square(at.size), best_x = x;
+  TailDual::Value best = dual(v, constant, x, kCoarse, gradient);
+  double fade = 1, square_fade = 1;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const double part = static_cast<double>(step) / static_cast<double>(steps);
+    const double length = kFirst * std::pow(kLast / kFirst, part);
+    fade *= kMean;
+    square_fade *= kSquare;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double d_x = gradient[i] * unit[i];
+      mean[i] = kMean * mean[i] + (1 - kMean) * d_x;
+      square[i] = kSquare * square[i] + (1 - kSquare) * d_x * d_x;
+      if (!(square[i] > 0)) continue;
+      x[i] -= length * unit[i] * mean[i] / (1 - fade) / std::sqrt(square[i] / (1 - square_fade));
+      if (at.not_negative[i]) x[i] = std::max(x[i], 0.0);
+    }
+    const TailDual::Value value = dual(v, constant, x, kCoarse, gradient);
+    if (value.bound < best.bound) {
+      best = value;
+      best_x = x;
+    }
+  }
+  const TailDual::Value fine = dual(v, constant, best_x, kFine, gradient);
+  return fine.bound < best.bound ? fine : best;
+}
+
+}  // namespace keel

@@ -1,0 +1,39 @@
+// A proved bound of one given net: whatever its input, each output stays within an interval. It
+// takes a Layer Norm; all that stands behind the last one is bounded over everything that a Layer
+// Norm can give (docs/certificate.md).
+#pragma once
+
+#include <string>
+
+#include "tail.h"
+
+namespace keel {
+
+struct Interval {
+  double low = 0, high = 0;
+};
+
+struct NetBoundOptions {
+  bool narrow = true;  ///< use the dense layer before the Layer Norm, where it has few inputs
+  std::int64_t steps = 1000;      ///< of the descent that tightens an output's bound,
+  std::int64_t unit_steps = 150;  ///< and of a hidden unit's
+};
+
+struct NetBound {
+  bool bounded = false;              ///< false: no Layer Norm, and nothing below is set
+  std::vector<Interval> outputs{};   ///< of each output, over every input
+  std::int64_t word = 0;             ///< of the last Layer Norm in the SPEC, counted from 1
+  std::int64_t width = 0, rank = 0;  ///< its units, and the dimension its output is confined to
+  std::int64_t activations = 0;      ///< behind it: with none the intervals are exact
+  double largest() const;            ///< of |f| over outputs and ends
+};
+
+/// The interval of each output of a net of one member, for every input, as real arithmetic has it:
+/// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own.
+/// Throws keel::Error for an ensemble.
+NetBound bound_net(const Net& net, const NetBoundOptions& options = {});
+
+/// The same of a tail: the intervals of f over its set.
+std::vector<Interval> bound_tail(const Tail& tail, const NetBoundOptions& options = {});
+
+}  // namespace keel

@@ -1,0 +1,28 @@
+// The set that a Layer Norm maps every input into (docs/certificate.md, "The set").
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace keel {
+
+/// Outputs of a Layer Norm of `width` units, before gain and bias:
+///   h = sqrt(width) B u,  inner <= |u| <= 1,  and u[rank - 1] >= 0 where `half`.
+struct NormSet {
+  std::int64_t width = 0, rank = 0;
+  bool whole = true;  ///< B is I - 1/width, [width, width], and not stored: every h of mean 0
+  std::vector<double> basis{};  ///< B [width, rank]: orthonormal columns of mean 0
+  double inner = 0;
+  bool half = false;
+};
+
+/// Every h with sum 0 and |h|^2 <= width: what holds whatever stands before the Layer Norm.
+NormSet every_normed(std::int64_t width);
+
+/// Of a Layer Norm right behind a dense layer z = W a + b, W [width, inputs]: h is parallel to the
+/// centred W a + b, which has at most inputs + 1 dimensions. every_normed() where that is no
+/// restriction, or where rounding leaves the dimension open.
+NormSet normed_after_dense(const std::vector<double>& weight, const std::vector<double>& bias,
+                           std::int64_t inputs, double eps);
+
+}  // namespace keel

@@ -1,0 +1,112 @@
+#include "scalar_maximum.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "../core/error.h"
+
+namespace keel {
+namespace {
+
+void offer(ScalarMaximum& best, double value, double y) {
+  if (value > best.value) best = {value, y};
+}
+
+// a + b y + c y^2 over an interval that may be empty.
+void offer_parabola(ScalarMaximum& best, double a, double b, double c, double low, double high) {
+  if (low > high) return;
+  const auto at = [&](double y) { offer(best, a + y * (b + y * c), y); };
+  at(low);
+  at(high);
+  if (c >= 0) return;
+  const double top = -b / (2 * c);
+  if (top > low && top < high) at(top);
+}
+
+ScalarMaximum relu_maximum(const ScalarProblem& p, ScalarMaximum best) {
+  const double off = p.origin - p.centre;
+  // z >= 0 from here on; rounding moves it by less than the caller's margin
+  const double kink = p.scale > 0 ? -p.origin / p.scale : (p.origin >= 0 ? p.low : p.high);
+  offer_parabola(best, off * (p.w + p.theta * off), p.scale * (p.w + 2 * p.theta * off) - p.sigma,
+                 p.theta * p.scale * p.scale - p.kappa, std::max(p.low, kink), p.high);
+  offer_parabola(best, p.centre * (p.theta * p.centre - p.w), -p.sigma, -p.kappa, p.low,
+                 std::min(p.high, kink));
+  return best;
+}
+
+// sup |phi''| over [a, b]. gelu'' = (2 - z^2) pdf(z) falls from 0.798 and, past |z| = 2, in size.
+// silu'' = s (1 - s) (2 - z tanh(z/2)) is at most 1/2, and past 2 at most |z| exp(-|z|), which
+// falls.
+double curvature(LayerKind phi, double a, double b) {
+  const double nearest = a > 0 ? a : b < 0 ? -b : 0;
+  if (phi == LayerKind::silu) return nearest < 3 ? 0.5 : nearest * std::exp(-nearest);
+  if (nearest < 2.5) return 0.7979;
+  return (nearest * nearest - 2) * 0.39895 * std::exp(-0.5 * nearest * nearest);
+}
+
+// |phi(z)| <= |z| for both, and phi is at least -0.279.
+ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMaximum best) {
+  struct Cell {
+    double low, high, at_low, at_high;
+  };
+  constexpr std::array<double, 9> kCuts = {-6, -3, -1.5, -0.75, 0, 0.75, 1.5, 3, 6};
+  constexpr int kCells = 64, kMost = 4000;
+  std::array<Cell, kCells> stack;
+  int depth = 0, looked = 0;
+  double low = p.low, at_low = value_at(p, low), proved = best.value;
+  const auto add = [&](double high) {
+    if (!(high > low)) return;
+    const double at_high = value_at(p, high);
+    offer(best, at_high, high);
+    stack[static_cast<std::size_t>(depth++)] = {low, high, at_low, at_high};
+    low = high;
+    at_low = at_high;
+  };
+  if (p.scale > 0)
+    for (double cut : kCuts) add(std::min((cut - p.origin) / p.scale, p.high));
+  add(p.high);
+  while (depth > 0) {
+    const Cell cell = stack[static_cast<std::size_t>(--depth)];
+    const double from = p.origin + p.scale * cell.low, to = p.origin + p.scale * cell.high;
+    const double largest = std::max(std::max(std::abs(from), std::abs(to)), 0.28);
+    const double bend = curvature(p.phi, from, to) * p.scale * p.scale *
+                            (std::abs(p.w) + 2 * p.theta * (largest + std::abs(p.centre))) +
+                        2 * p.kappa;
+    const double length = cell.high - cell.low;
+    const double bound =
+        std::max(cell.at_low, cell.at_high) + std::max(bend, 0.0) * length * length / 8;
+    if (bound <= best.value + tolerance || depth + 2 > kCells || ++looked > kMost) {
+      proved = std::max(proved, bound);
+      continue;
+    }
+    const double middle = 0.5 * (cell.low + cell.high), at_middle = value_at(p, middle);
+    offer(best, at_middle, middle);
+    stack[static_cast<std::size_t>(depth++)] = {cell.low, middle, cell.at_low, at_middle};
+    stack[static_cast<std::size_t>(depth++)] = {middle, cell.high, at_middle, cell.at_high};
+  }
+  return {std::max(proved, best.value), best.y};
+}
+
+}  // namespace
+
+double activation(LayerKind phi, double z) {
+  if (phi == LayerKind::relu) return std::max(z, 0.0);
+  if (phi == LayerKind::gelu) return 0.5 * z * std::erfc(-0.70710678118654752440 * z);
+  check(phi == LayerKind::silu, "activation", "got {}, wanted relu, gelu or silu",
+        spec_text({LayerSpec{.kind = phi}}));
+  return z / (1 + std::exp(-z));
+}
+
+double value_at(const ScalarProblem& p, double y) {
+  const double phi = activation(p.phi, p.origin + p.scale * y) - p.centre;
+  return phi * (p.w + p.theta * phi) - y * (p.sigma + y * p.kappa);
+}
+
+ScalarMaximum scalar_maximum(const ScalarProblem& p, double tolerance) {
+  const ScalarMaximum start = {value_at(p, p.low), p.low};
+  if (!(p.high > p.low)) return start;
+  return p.phi == LayerKind::relu ? relu_maximum(p, start) : smooth_maximum(p, tolerance, start);
+}
+
+}  // namespace keel

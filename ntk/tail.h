@@ -1,0 +1,38 @@
+// What a net computes from the output of its last Layer Norm on.
+#pragma once
+
+#include "../nn/net.h"
+#include "norm_set.h"
+
+namespace keel {
+
+/// weight x + bias; weight [outputs, inputs].
+struct Affine {
+  std::int64_t outputs = 0, inputs = 0;
+  std::vector<double> weight{}, bias{};
+};
+
+std::vector<double> affine_at(const Affine& affine, const std::vector<double>& x);
+
+/// f = affine maps with an activation between each two, of u in `set`: the first takes u to the
+/// first activation's input, or to f. Dense layers with no activation between are one affine map;
+/// two activations in a row have the identity between them.
+struct Tail {
+  std::int64_t word = 0;  ///< of the Layer Norm in the SPEC, counted from 1
+  NormSet set{};
+  bool direct = false;  ///< unit i of the first map is unit i of the Layer Norm, gain and bias
+  std::vector<Affine> affine{};  ///< one more than activations
+  std::vector<LayerKind> activations{};
+};
+
+/// Of a net of one member with a Layer Norm. `narrow`: use what the layers before it allow;
+/// without, its output may be any of mean 0. Throws keel::Error for an ensemble.
+Tail tail_of(const Net& net, bool narrow = true);
+
+/// f at u, [outputs].
+std::vector<double> tail_at(const Tail& tail, const std::vector<double>& u);
+
+/// Whether the SPEC has a Layer Norm.
+bool has_layer_norm(const Spec& spec);
+
+}  // namespace keel

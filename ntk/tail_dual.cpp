@@ -1,0 +1,254 @@
+#include "tail_dual.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "../kernels/eigen.h"
+#include "shell_maximum.h"
+
+namespace keel {
+namespace {
+
+using Vector = std::vector<double>;
+
+double dot(const double* a, const double* b, std::size_t n) {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// Eigenvalues ascending, and the matrix's rows become the eigenvectors.
+Vector eigen(Vector& matrix, std::int64_t n) {
+  if (n == 0) return {};
+  const Tensor a = Tensor::from(matrix, {n, n});
+  const Vector values = symmetric_eigen(a).to_vector<double>();
+  matrix = a.to_vector<double>();
+  return values;
+}
+
+}  // namespace
+
+UnitRows::UnitRows(const Tail& tail) : rank_(tail.set.rank) {
+  const Affine& map = tail.affine[0];
+  const std::size_t k = cols();
+  for (std::size_t i = 0; i < map.bias.size(); ++i)
+    lengths_.push_back(std::sqrt(dot(&map.weight[i * k], &map.weight[i * k], k)));
+  if (tail.direct && tail.set.whole && k > 1) {
+    inverse_ = 1 / std::sqrt(1 - 1 / static_cast<double>(k));
+    for (std::size_t i = 0; i < k; ++i)
+      // Also where the gain is 0: the squares of all y must sum to one and the same multiple.
+      signs_.push_back(map.weight[i * k + i] < 0 ? -1 : 1);
+    return;
+  }
+  rows_ = map.weight;
+  for (std::size_t i = 0; i < lengths_.size(); ++i)
+    for (std::size_t j = 0; j < k; ++j)
+      rows_[i * k + j] = lengths_[i] > 0 ? rows_[i * k + j] / lengths_[i] : 0;
+}
+
+Vector UnitRows::of(const Vector& u) const {
+  Vector y(lengths_.size());
+  if (centred()) {
+    double mean = 0;
+    for (double value : u) mean += value / static_cast<double>(u.size());
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = signs_[i] * inverse_ * (u[i] - mean);
+    return y;
+  }
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = dot(&rows_[i * cols()], u.data(), cols());
+  return y;
+}
+
+Vector UnitRows::transposed(const Vector& sigma) const {
+  Vector g(cols());
+  if (centred()) {
+    double mean = 0;
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      g[i] = signs_[i] * inverse_ * sigma[i];
+      mean += g[i] / static_cast<double>(g.size());
+    }
+    for (double& value : g) value -= mean;
+    return g;
+  }
+  for (std::size_t i = 0; i < sigma.size(); ++i)
+    for (std::size_t j = 0; j < g.size(); ++j) g[j] += sigma[i] * rows_[i * cols() + j];
+  return g;
+}
+
+Vector UnitRows::gram(const Vector& kappa) const {
+  const std::size_t k = cols();
+  Vector matrix(k * k);
+  for (std::size_t i = 0; i < kappa.size(); ++i)
+    for (std::size_t a = 0; a < k; ++a)
+      for (std::size_t b = 0; b <= a; ++b)
+        matrix[a * k + b] += kappa[i] * rows_[i * k + a] * rows_[i * k + b];
+  for (std::size_t a = 0; a < k; ++a)
+    for (std::size_t b = 0; b < a; ++b) matrix[b * k + a] = matrix[a * k + b];
+  return matrix;
+}
+
+Multipliers::Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa) {
+  for (std::size_t l = 0; l < depth; ++l) {
+    sigma.push_back(size);
+    kappa.push_back(size += layers[l].size());
+    const std::size_t count = l == 0 && !one_kappa ? layers[0].size() : 1;
+    if (l == 0) kappas = count;
+    size += count;
+    if (l == 0) half = size++;
+  }
+  not_negative.assign(size, false);
+  not_negative[half] = true;
+  for (std::size_t l = 1; l < depth; ++l) not_negative[kappa[l]] = true;
+}
+
+TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<Units>& layers,
+                   std::size_t depth, bool one_kappa)
+    : rows_(rows),
+      set_(set),
+      layers_(layers),
+      depth_(depth),
+      one_kappa_(one_kappa),
+      at_(layers, depth, one_kappa) {
+  if (!one_kappa || rows.centred()) return;
+  vectors_ = rows.gram(Vector(layers[0].size(), 1.0));
+  values_ = eigen(vectors_, rows.rank());
+}
+
+// One evaluation on its way from the last layer to the first.
+struct TailDual::Pass {
+  Value value;
+  Vector& gradient;
+  double tolerance;
+  Vector w;                               // of the values phi - centre of the layer at hand,
+  double theta = 0;                       // and of their squares
+  std::vector<Vector> y{}, deviations{};  // of each layer: where its maxima are, and phi - centre
+};
+
+// Maxima of all units of a layer, with all multipliers given.
+void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
+  const Units& all = layers_[layer];
+  const double* sigma = &x[at_.sigma[layer]];
+  const double* kappa = &x[at_.kappa[layer]];
+  Vector& y = pass.y[layer];
+  Vector& deviation = pass.deviations[layer];
+  for (std::size_t j = 0; j < all.size(); ++j) {
+    ScalarProblem unit{all.activation, pass.w[j],    pass.theta, all.centre[j], sigma[j], 0,
+                       all.origin[j],  all.scale[j], all.low[j], all.high[j]};
+    unit.kappa = layer > 0    ? kappa[0] * all.scale[j] * all.scale[j]
+                 : one_kappa_ ? kappa[0]
+                              : kappa[j];
+    const double reach = std::abs(unit.origin) + unit.scale + std::abs(unit.centre);
+    const double apart =
+        1.2 * unit.scale + std::abs(activation(unit.phi, unit.origin) - unit.centre);
+    const ScalarMaximum found =
+        scalar_maximum(unit, pass.tolerance * (std::abs(unit.w) + unit.theta * apart) * unit.scale);
+    pass.value.bound += found.value;
+    // A rounding of phi is one of reach, not of the difference that is squared.
+    pass.value.size += std::abs(found.value) + std::abs(unit.sigma) + std::abs(unit.kappa) +
+                       std::abs(unit.w) * reach + unit.theta * apart * (apart + 1e-5 * reach);
+    y[j] = found.y;
+    deviation[j] = activation(all.activation, unit.origin + unit.scale * found.y) - unit.centre;
+  }
+}
+
+// max of g.u + sum kappa_i (row_i . u)^2; g becomes the u of it.
+double TailDual::shell(const double* kappa, Vector& g) const {
+  const auto k = static_cast<std::size_t>(rows_.rank());
+  if (rows_.centred()) {
+    // sum row_i row_i^T is k/(k-1) times the identity on vectors of mean 0, as g is
+    const double length = std::sqrt(dot(g.data(), g.data(), k));
+    const double value = kappa[0] * static_cast<double>(k) / static_cast<double>(k - 1);
+    const ShellMaximum found = shell_maximum({value}, {length}, set_.inner);
+    for (double& part : g) part *= length > 0 ? found.u[0] / length : 0;
+    return found.value;
+  }
+  Vector values = values_, own;
+  if (one_kappa_) {
+    for (double& value : values) value *= kappa[0];
+  } else {
+    own = rows_.gram({kappa, kappa + layers_[0].size()});
+    values = eigen(own, rows_.rank());
+  }
+  const Vector& vectors = one_kappa_ ? vectors_ : own;
+  Vector along(k);
+  for (std::size_t i = 0; i < k; ++i) along[i] = dot(&vectors[i * k], g.data(), k);
+  const bool turned = one_kappa_ && kappa[0] < 0;  // then the last eigenvalue is the smallest
+  const auto turn = [&](Vector& x) {
+    if (turned) std::reverse(x.begin(), x.end());
+  };
+  turn(values);
+  turn(along);
+  ShellMaximum found = shell_maximum(values, along, set_.inner);
+  turn(found.u);
+  g.assign(k, 0);
+  for (std::size_t i = 0; i < k; ++i)
+    for (std::size_t j = 0; j < k; ++j) g[j] += found.u[i] * vectors[i * k + j];
+  return found.value;
+}
+
+// What the multipliers took from the first units, over u.
+void TailDual::inputs(const Vector& x, Pass& pass) const {
+  const std::size_t n = layers_[0].size();
+  Vector u = rows_.transposed({x.begin(), x.begin() + static_cast<std::ptrdiff_t>(n)});
+  if (set_.half) u.back() += x[at_.half];
+  const double value = shell(&x[at_.kappa[0]], u);
+  pass.value.bound += value;
+  pass.value.size += std::abs(value) + x[at_.half];
+  const Vector y = rows_.of(u);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double of_unit = pass.y[0][i];
+    pass.gradient[i] += y[i] - of_unit;
+    pass.gradient[at_.kappa[0] + (one_kappa_ ? 0 : i)] += y[i] * y[i] - of_unit * of_unit;
+  }
+  if (set_.half) pass.gradient[at_.half] = u.back();
+}
+
+// What layer l's multipliers leave to the layer before: a weight of each value,
+// sum_j sigma_j / scale_j weight_ji, and by the norm
+// sum_j (z_j - origin_j)^2 <= squared_norm sum_i (phi_i - centre_i)^2.
+void TailDual::hand_back(std::size_t l, const Vector& x, Pass& pass) const {
+  const Units& all = layers_[l];
+  const std::size_t inputs = layers_[l - 1].size();
+  pass.w.assign(inputs, 0);
+  for (std::size_t j = 0; j < all.size(); ++j) {
+    if (!(all.scale[j] > 0)) continue;
+    const double share = x[at_.sigma[l] + j] / all.scale[j];
+    for (std::size_t i = 0; i < inputs; ++i) pass.w[i] += share * all.from.weight[j * inputs + i];
+  }
+  pass.theta = x[at_.kappa[l]] * all.squared_norm;
+}
+
+// The slope in layer l's multipliers: how far its units are from what the layer before gives.
+void TailDual::slope(std::size_t l, Pass& pass) const {
+  const Units& all = layers_[l];
+  const Vector& before = pass.deviations[l - 1];
+  double& kappa = pass.gradient[at_.kappa[l]];
+  kappa += all.squared_norm * dot(before.data(), before.data(), before.size());
+  for (std::size_t j = 0; j < all.size(); ++j) {
+    if (!(all.scale[j] > 0)) continue;
+    const double made = dot(&all.from.weight[j * before.size()], before.data(), before.size());
+    pass.gradient[at_.sigma[l] + j] += made / all.scale[j] - pass.y[l][j];
+    kappa -= std::pow(all.scale[j] * pass.y[l][j], 2);
+  }
+}
+
+TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vector& x,
+                                     double tolerance, Vector& gradient) const {
+  gradient.assign(at_.size, 0);
+  Pass pass{{}, gradient, tolerance, v, 0, {}, {}};
+  pass.value = {constant, std::abs(constant)};
+  const Units& last = layers_[depth_ - 1];
+  for (std::size_t j = 0; j < last.size(); ++j) pass.value.bound += v[j] * last.centre[j];
+  for (std::size_t l = 0; l < depth_; ++l) {
+    pass.y.emplace_back(layers_[l].size());
+    pass.deviations.emplace_back(layers_[l].size());
+  }
+  for (std::size_t l = depth_; l-- > 0;) {
+    units(l, x, pass);
+    if (l > 0) hand_back(l, x, pass);
+  }
+  for (std::size_t l = 1; l < depth_; ++l) slope(l, pass);
+  inputs(x, pass);
+  return pass.value;
+}
+
+}  // namespace keel

@@ -1,0 +1,82 @@
+// The Lagrangian dual of the largest value behind a Layer Norm (docs/certificate.md, "The dual").
+#pragma once
+
+#include "scalar_maximum.h"
+#include "tail.h"
+
+namespace keel {
+
+/// One layer's units: z_j = origin_j + scale_j y_j, low_j <= y_j <= high_j, then an activation.
+struct Units {
+  LayerKind activation = LayerKind::relu;
+  std::vector<double> origin{}, scale{}, low{}, high{};
+  std::vector<double> centre{};  ///< near the activation's values: any number is valid
+  Affine from{};                 ///< what makes z of the values before; empty for the first
+  double squared_norm = 0;       ///< at least the largest eigenvalue of weight^T weight
+  std::size_t size() const { return origin.size(); }
+};
+
+/// First units as functions of u: y_i = row_i . u, each row of length 1, or 0 where the unit is
+/// constant. Of every_normed() and no dense layer between, rows are centred unit vectors of which
+/// only the signs are kept.
+class UnitRows {
+ public:
+  explicit UnitRows(const Tail& tail);
+  std::int64_t rank() const { return rank_; }
+  const std::vector<double>& lengths() const { return lengths_; }  ///< of the map's rows
+  bool centred() const { return !signs_.empty(); }
+  std::vector<double> of(const std::vector<double>& u) const;              ///< row_i . u
+  std::vector<double> transposed(const std::vector<double>& sigma) const;  ///< sum sigma_i row_i
+  /// sum kappa_i row_i row_i^T, [rank, rank].
+  std::vector<double> gram(const std::vector<double>& kappa) const;
+
+ private:
+  std::size_t cols() const { return static_cast<std::size_t>(rank_); }
+  std::int64_t rank_ = 0;
+  double inverse_ = 0;  // of the length of a centred unit vector
+  std::vector<double> lengths_{}, rows_{}, signs_{};
+};
+
+/// Where the multipliers of a dual lie in one vector: of the first units sigma and kappa, one each
+/// (or one kappa for all), of the half-space, then of each later layer its sigmas and one kappa.
+struct Multipliers {
+  Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa);
+  std::size_t kappas = 0, half = 0, size = 0;
+  std::vector<std::size_t> sigma{}, kappa{};  ///< where each layer's begin
+  std::vector<bool> not_negative{};
+};
+
+/// A bound of the largest f = constant + v . phi(z) of the first `depth` layers for any
+/// multipliers, and a subgradient. Jointly convex in the multipliers.
+class TailDual {
+ public:
+  TailDual(const UnitRows& rows, const NormSet& set, const std::vector<Units>& layers,
+           std::size_t depth, bool one_kappa);
+
+  const Multipliers& multipliers() const { return at_; }
+  struct Value {
+    double bound = 0;
+    double size = 0;  ///< of all that was added: what rounding is measured by
+  };
+  /// `tolerance`: of each unit's maximum, relative to |v| scale.
+  Value operator()(const std::vector<double>& v, double constant, const std::vector<double>& x,
+                   double tolerance, std::vector<double>& gradient) const;
+
+ private:
+  struct Pass;
+  void units(std::size_t layer, const std::vector<double>& x, Pass& pass) const;
+  void hand_back(std::size_t layer, const std::vector<double>& x, Pass& pass) const;
+  void slope(std::size_t layer, Pass& pass) const;
+  void inputs(const std::vector<double>& x, Pass& pass) const;
+  double shell(const double* kappa, std::vector<double>& g) const;
+
+  const UnitRows& rows_;
+  const NormSet& set_;
+  const std::vector<Units>& layers_;
+  std::size_t depth_;
+  bool one_kappa_;
+  Multipliers at_;
+  std::vector<double> values_, vectors_;  // of sum row_i row_i^T, where there is one kappa
+};
+
+}  // namespace keel

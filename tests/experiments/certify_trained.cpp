@@ -1,0 +1,199 @@
+// keel certify --mode trained, as typed.
+#include <algorithm>
+#include <cmath>
+
+#include "../../core/random.h"
+#include "../../nn/weights.h"
+#include "helpers.h"
+
+namespace keel {
+namespace {
+
+constexpr const char* kNet = "dense(16) layernorm relu dense(16) relu dense(1)";
+constexpr const char* kNoNorm = "dense(16) relu dense(16) relu dense(1)";
+
+// y = 50 + 10 (sin(a) + b / 2); 40 rows. A net is trained on them, and its weights kept.
+struct Trained {
+  explicit Trained(const char* net = kNet, const char* standardise = "x") : spec(net) {
+    const auto draws = normal({40, 2}, {1, 0}, 1, DType::f64).to_vector<double>();
+    std::string text = "a,b,y\n";
+    for (std::size_t row = 0; row < 40; ++row)
+      text += fmt::format("{},{},{}\n", draws[2 * row], draws[2 * row + 1],
+                          50 + 10 * (std::sin(draws[2 * row]) + draws[2 * row + 1] / 2));
+    table = folder.file("t.csv", text);
+    const Ran ran = run_keel({"train",
+                              "--net",
+                              net,
+                              "--data",
+                              table,
+                              "--target",
+                              "y",
+                              "--standardise",
+                              standardise,
+                              "--epochs",
+                              "1500",
+                              "--lr",
+                              "0.01",
+                              "--save-weights",
+                              weights,
+                              "--out",
+                              folder / "train",
+                              "--device",
+                              "cpu",
+                              "--quiet"});
+    REQUIRE(ran.err == "");
+  }
+
+  Ran certify(std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {
+        "certify",  "--mode", "trained",      "--weights", weights,   "--out", folder / "out",
+        "--device", "cpu",    "--directions", "16",        "--steps", "5"};
+    if (std::find(more.begin(), more.end(), "--net") == more.end())
+      arguments.insert(arguments.end(), {"--net", spec});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  }
+  nlohmann::json summary() const { return json_of(folder / "out/summary.json"); }
+
+  TemporaryFolder folder;
+  std::string spec, table, weights = folder / "w.safetensors";
+};
+
+TEST_CASE("certify trained: a proved bound without data, and with it in the table's units") {
+  for (const char* standardise : {"x", "xy"}) {
+    CAPTURE(standardise);
+    const Trained net(kNet, standardise);
+    Ran ran = net.certify({"--quiet"});
+    REQUIRE(ran.err == "");
+    const auto own = net.summary();
+    CHECK(own["bounded"] == true);
+    CHECK(own["mode"] == "trained");
+    CHECK(own["data_fit_r2"].is_null());
+    CHECK(own["centre"] == 0);
+    const double bound = own["bound"], found = own["largest_found"];
+    const double low = own["interval"][0], high = own["interval"][1];
+    CHECK(found > 0);
+    CHECK(found <= bound);
+    CHECK(found > 0.05 * bound);
+    CHECK(bound == std::max(std::abs(low), std::abs(high)));
+    CHECK(own["found_over_bound"].get<double>() == doctest::Approx(found / bound));
+    CHECK(own["layernorm_word"] == 2);
+    CHECK(own["layernorm_dimension"] == 3);
+    CHECK(own["features"] == 2);
+    CHECK(!own.contains("exceeded_at"));
+
+    ran = net.certify({"--data", net.table, "--target", "y", "--standardise", standardise});
+    REQUIRE(ran.code == 0);
+    CHECK(ran.out.find("proved: f(x) is never outside") != std::string::npos);
+    CHECK(ran.out.find("layernorm at word 2: its 16 units stay in a ball of 3 dimensions") !=
+          std::string::npos);
+    const auto in_units = net.summary();
+    CHECK(in_units["data_fit_r2"].get<double>() > 0.9);
+    CHECK(in_units["train_rows"] == 40);
+    CHECK(in_units["largest_found"].get<double>() <= in_units["bound"].get<double>());
+    const double centre = in_units["centre"];
+    const bool y_too = std::string(standardise) == "xy";
+    CHECK((centre != 0) == y_too);
+    // y's own units: 50 +- 10 or so, and the same interval moved and scaled
+    const double scale = in_units["bound"].get<double>() / bound;
+    CHECK((y_too ? scale > 3 && scale < 30 : scale == 1));
+    CHECK(in_units["interval"][0].get<double>() == doctest::Approx(centre + scale * low));
+    CHECK(in_units["interval"][1].get<double>() == doctest::Approx(centre + scale * high));
+  }
+}
+
+TEST_CASE("certify trained: no Layer Norm, no bound, and a way past any number") {
+  const Trained net(kNoNorm);
+  Ran ran = net.certify({"--exceed", "1e12"});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("unbounded") != std::string::npos);
+  CHECK(ran.out.find("passes 1e+12") != std::string::npos);
+  const auto summary = net.summary();
+  CHECK(summary["bounded"] == false);
+  CHECK(summary["bound"].is_null());
+  CHECK(summary["interval"].is_null());
+  CHECK(summary["exceeded_by"].get<double>() > 1e12);
+
+  // Bounded all the same, since its last weights are 0: nothing is claimed, either way.
+  Net still(kNoNorm, 2);
+  for (const char* name : {"4.weight", "4.bias"})
+    for (std::size_t p = 0; p < still.layout().entries().size(); ++p)
+      if (still.layout().entries()[p].name == name)
+        fill(still.layout().member_view(still.flat(), p, 0), 0.25 * (name[2] == 'b'));
+  save_weights(still, net.weights);
+  ran = net.certify({});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("nothing is proved, and no direction was found") != std::string::npos);
+  CHECK(net.summary()["largest_found"] == 0.25);
+  CHECK(net.summary()["bound"].is_null());
+  CHECK(!net.summary().contains("exceeded_by"));
+}
+
+TEST_CASE("certify trained: an interval for each output") {
+  const TemporaryFolder folder;
+  const char* spec = "dense(8) gelu layernorm dense(3)";
+  save_weights(Net(spec, 4), folder / "w.safetensors");
+  const Ran ran = run_keel({"certify", "--mode", "trained", "--net", spec, "--weights",
+                            folder / "w.safetensors", "--out", folder / "out", "--device", "cpu",
+                            "--directions", "8", "--steps", "2"});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("output 2 is never outside") != std::string::npos);
+  const auto summary = json_of(folder / "out/summary.json");
+  CHECK(summary["outputs"] == 3);
+  CHECK(summary["proof"] == "exact");
+  REQUIRE(summary["intervals"].size() == 3);
+  double low = 0, high = 0;
+  for (const auto& interval : summary["intervals"]) {
+    low = std::min(low, interval[0].get<double>());
+    high = std::max(high, interval[1].get<double>());
+  }
+  CHECK(summary["interval"][0] == low);
+  CHECK(summary["interval"][1] == high);
+}
+
+TEST_CASE("certify trained: what makes no sense is refused in one line") {
+  const Trained net;
+  const auto refused = [&](std::vector<std::string> more, int code, const std::string& why) {
+    const Ran ran = net.certify(std::move(more));
+    CHECK(ran.code == code);
+    CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 1);
+    CHECK_MESSAGE(ran.err.find(why) != std::string::npos, ran.err);
+  };
+  for (const char* option :
+       {"--ridge", "--ridge-relative", "--sigma-w2", "--sigma-b2", "--first-sigma-w2", "--seeds"})
+    refused({option, "1"}, 2, option);
+  refused({"--param", "ntk"}, 2, "--param is for --mode infinite and empirical");
+  refused({"--dtype", "f32"}, 2, "--dtype");
+  refused({"--data", net.table}, 2, "--data needs --target");
+  refused({"--target", "y"}, 2, "--target is for a table");
+  refused({"--standardise", "xy"}, 2, "--standardise is for a table");
+  refused({"--data", net.table, "--target", "7"}, 1, "7");
+  refused({"--net", kNoNorm}, 1, "w.safetensors: ");
+  refused({"--net", "dense(16) layernorm relu dense(8) relu dense(1)"}, 1, "has shape");
+  refused({"--weights", net.table, "--net", kNet}, 2, "--weights");
+
+  const std::string wide = net.folder.file("wide.csv", "a,b,c,y\n1,2,3,4\n5,6,7,9\n");
+  refused({"--data", wide, "--target", "y"}, 1, "has 3 features");
+  save_weights(Net(kNet, 2, {.members = 2}), net.weights);
+  refused({}, 1, "holds an ensemble, wanted one net");
+  net.folder.file("w.safetensors", "no tensors");
+  refused({}, 1, "w.safetensors");
+
+  // Other modes still need a table, and a trained net its weights.
+  Ran ran = run_keel({"certify", "--net", kNet});
+  CHECK(ran.code == 2);
+  CHECK(ran.err == "keel: usage: --data is required\n");
+  ran = run_keel({"certify", "--net", kNet, "--data", net.table});
+  CHECK(ran.err == "keel: usage: --target is required\n");
+  ran = run_keel({"certify", "--net", kNet, "--mode", "trained"});
+  CHECK(ran.code == 2);
+  CHECK(ran.err.find("needs --weights") != std::string::npos);
+  CHECK(run_keel(
+            {"regress", "--net", kNet, "--mode", "trained", "--data", net.table, "--target", "y"})
+            .code == 2);
+  CHECK(run_keel({"certify", "--help"}).out.find("as they were given to `keel train`") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace keel

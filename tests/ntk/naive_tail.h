@@ -1,0 +1,130 @@
+// Nets whose every parameter is drawn, and their layers behind the last Layer Norm, naively: what a
+// bound is judged by.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "../../core/random.h"
+#include "../../ntk/net_bound.h"
+#include "../../ntk/search.h"
+
+namespace keel {
+
+using Vector = std::vector<double>;
+
+inline double dot(const Vector& a, const Vector& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+inline Vector draws(std::size_t count, std::uint64_t seed) {
+  return normal({static_cast<std::int64_t>(count)}, {seed, 0}, 1, DType::f64).to_vector<double>();
+}
+
+// Every parameter drawn, gains and biases too: a trained net's are no ones and zeros.
+inline Net random_net(const std::string& spec, std::int64_t inputs, std::uint64_t seed) {
+  NetOptions options;
+  options.seed = seed;
+  options.dtype = DType::f64;
+  options.sigma_b2 = 0.5;
+  Net net(spec, inputs, options);
+  for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
+    if (net.layout().entries()[p].stddev == 0) {
+      const Tensor home = net.layout().member_view(net.flat(), p, 0);
+      copy(home, normal(home.shape(), {seed + 1000, p}, 1, DType::f64));
+    }
+  return net;
+}
+
+// The layers of a net one by one, naively: what the bound is judged by.
+struct Naive {
+  explicit Naive(const Net& net) : spec(net.spec()) {
+    for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
+      parameters.push_back(net.layout().member_view(net.flat(), p, 0).to_vector<double>());
+    std::size_t units = static_cast<std::size_t>(net.input_width());
+    for (std::size_t i = 0; i < spec.size(); ++i) {
+      if (spec[i].kind == LayerKind::dense) units = static_cast<std::size_t>(spec[i].width);
+      if (spec[i].kind != LayerKind::layernorm) continue;
+      norm = i;
+      width = units;
+    }
+  }
+
+  // From the output h of the last layernorm, before gain and bias, to the net's.
+  Vector behind(Vector h) const {
+    std::size_t p = 0;
+    for (std::size_t i = 0; i < norm; ++i) p += count(i);
+    for (std::size_t i = norm; i < spec.size(); p += count(i), ++i) h = layer(i, p, std::move(h));
+    return h;
+  }
+
+ private:
+  std::size_t count(std::size_t i) const {
+    return spec[i].kind == LayerKind::dense ||
+                   (spec[i].kind == LayerKind::layernorm && spec[i].affine)
+               ? 2
+               : 0;
+  }
+  Vector layer(std::size_t i, std::size_t p, Vector h) const {
+    if (spec[i].kind == LayerKind::dense) {
+      Vector out = parameters[p + 1];
+      for (std::size_t o = 0; o < out.size(); ++o)
+        for (std::size_t j = 0; j < h.size(); ++j) out[o] += parameters[p][o * h.size() + j] * h[j];
+      return out;
+    }
+    for (std::size_t j = 0; j < h.size(); ++j) {
+      double& z = h[j];
+      if (spec[i].kind == LayerKind::relu) z = std::max(z, 0.0);
+      if (spec[i].kind == LayerKind::gelu) z *= 0.5 * (1 + std::erf(z / std::sqrt(2.0)));
+      if (spec[i].kind == LayerKind::silu) z /= 1 + std::exp(-z);
+      if (spec[i].kind == LayerKind::layernorm && spec[i].affine)
+        z = parameters[p][j] * z + parameters[p + 1][j];
+    }
+    return h;
+  }
+
+  Spec spec;
+  std::vector<Vector> parameters;
+
+ public:
+  std::size_t norm = 0, width = 0;  // of the last layernorm
+};
+
+// Of mean 0, and of length `part` of the longest there is.
+inline Vector normed(Vector h, double part) {
+  double mean = 0;
+  for (double value : h) mean += value / static_cast<double>(h.size());
+  for (double& value : h) value -= mean;
+  const double length = std::sqrt(dot(h, h));
+  for (double& value : h)
+    value *= length > 0 ? part * std::sqrt(static_cast<double>(h.size())) / length : 0;
+  return h;
+}
+
+// Of the net itself, over its inputs.
+inline Interval found_ahead(const Net& net, std::size_t output) {
+  Interval found;
+  for (double side : {-1.0, 1.0}) {
+    const RowFunction f = [&](const Tensor& x) {
+      const Vector all = net.predict(x).to_vector<double>();
+      Vector values;
+      for (std::size_t i = output; i < all.size();
+           i += static_cast<std::size_t>(net.output_width()))
+        values.push_back(side * all[i]);
+      return values;
+    };
+    SearchOptions options;
+    options.directions = 32;
+    options.steps = 20;
+    const Tensor none = Tensor::empty({0, net.input_width()}, DType::f64);
+    (side > 0 ? found.high : found.low) =
+        side * search_largest(f, net.input_width(), none, options).value;
+  }
+  return found;
+}
+
+}  // namespace keel
