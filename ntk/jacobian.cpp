@@ -11,6 +11,8 @@ namespace {
 
 using std::int64_t;
 
+constexpr int64_t kStackedRows = int64_t{1} << 14;  // of all cotangents of a backward pass
+
 const void* address(const Tensor& x) {
   return dispatch(x.dtype(), [&](auto t) -> const void* { return x.data<decltype(t)>(); });
 }
@@ -66,11 +68,14 @@ void Jacobian::collect(Tape& tape, const Var& output, std::span<const Var> leave
   outputs_ = value.size(-1);
   parameters_.resize(leaves.size());
   if (constant) return;
-  const int64_t together = value.rank() == 2 && rows_ > 0 && tape.takes_stacks() ? outputs_ : 1;
+  // Many rows fill products by themselves, and all their cotangents would only take memory.
+  const bool stacks = value.rank() == 2 && rows_ > 0 && tape.takes_stacks();
+  const int64_t together = stacks ? std::max<int64_t>(1, kStackedRows / rows_) : 1;
   for (int64_t c = 0; c < outputs_; c += together) {
+    const int64_t end = std::min(c + together, outputs_);
     JacobianSink sink;
-    tape.backward(output, units(value, c, c + together), sink);
-    add_pass(sink, leaves, together);
+    tape.backward(output, units(value, c, end), sink);
+    add_pass(sink, leaves, end - c);
   }
   pair_biases();
 }

@@ -22,9 +22,9 @@ enum class OutputMode { trace, diag, full };
 /// go, afterwards.
 class Jacobian {
  public:
-  /// One forward pass, and one backward pass of all outputs' cotangents at once; of an ensemble's
-  /// one after another. x [n, input_width], or [S, n, input_width] where members have inputs of
-  /// their own.
+  /// One forward pass, and one backward pass of all outputs' cotangents at once; of an ensemble's,
+  /// or where rows are many, one after another. x [n, input_width], or [S, n, input_width] where
+  /// members have inputs of their own.
   Jacobian(const Net& net, const Tensor& x);
 
   /// Of any graph: `output` [n, o], or [S, n, o], by `leaves`, one for each entry of `layout`. Only

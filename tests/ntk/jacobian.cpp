@@ -202,6 +202,21 @@ TEST_CASE("jacobian: an entry has the same bits whatever it is computed along wi
   }
 }
 
+TEST_CASE("jacobian: outputs that share a backward pass, or not, have the same bits") {
+  // 1 row: three in a pass; 7000: two and one; 20,000: each alone.
+  const Net net("dense(6) layernorm relu dense(5) silu dense(3)", 2,
+                options(Parameterisation::ntk, 1, DType::f32));
+  const Tensor x = inputs(20000, 2, 1, DType::f32);
+  const Tensor all = Jacobian(net, x).diag(), v = net.flat();
+  const Tensor applied = Jacobian(net, x).apply(v);
+  for (const auto& [begin, end] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {5, 7005}, {19999, 20000}}) {
+    const Jacobian part(net, x.slice(begin, end));
+    CHECK(same_bits(part.diag(), all.slice(begin, end)));
+    CHECK(same_bits(part.apply(v), applied.slice(begin, end)));
+  }
+}
+
 TEST_CASE("jacobian: CUDA agrees with the CPU") {
   if (!test::gpu_here("jacobian: CUDA agrees with the CPU")) return;
   for (const DType dtype : {DType::f32, DType::f64})
