@@ -156,8 +156,11 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
                          : fmt::format("proved: output {} is never outside", i),
                      fmt::format("[{}, {}]", brief(units.y_in_own_units(bound.outputs[i].low), 5),
                                  brief(units.y_in_own_units(bound.outputs[i].high), 5))});
-  table.push_back({"proved: " + about_text(units) + " is at most",
-                   bound.bounded ? brief(bound.largest() * units.y_scale(), 5) : "unbounded"});
+  if (bound.bounded)
+    table.push_back({"proved: " + about_text(units) + " is at most",
+                     brief(bound.largest() * units.y_scale(), 5)});
+  else
+    table.push_back({"bound of " + about_text(units), "none: no layernorm"});
   table.push_back({fmt::format("largest found for |x| <= {:g}", choice.search.farthest),
                    brief(largest.value * units.y_scale(), 5)});
   table.push_back({"  at |x|", brief(largest.distance(), 5)});
