@@ -17,7 +17,6 @@ constexpr int64_t kPanelBytes = 512 << 10;      // of b's panels, in the second-
 constexpr int64_t kStripRows = 20 * kTileRows;  // of a, beside them
 constexpr int64_t kFarApart = 2048;    // bytes from row to row, whose lines share few cache sets
 constexpr double kWorthThreads = 1e6;  // multiplications; below, waking a thread costs more
-constexpr int64_t kAlignment = 64;     // bytes: a cache line
 
 // Rows of a strip as they lie, but not a power of two apart.
 template <class T>
@@ -98,7 +97,8 @@ class Part {
   void add_tiles(int64_t begin, int64_t end, int64_t col, int64_t count, int64_t at, int64_t depth,
                  const T* b, int64_t b_stride, const T* strip) const {
     alignas(kAlignment) T edge[kTileRows * kCols];
-    const bool add = at > 0 || p_.beta != 0, packed = packs_a(), narrow = count <= kLanes<T>;
+    const bool add = at > 0 || p_.beta != 0, packed = packs_a(),
+               narrow = count <= Vector<T>::kLanes;
     const int64_t a_row = p_.transpose_a ? 1 : packed ? kStripStride<T> : p_.lda;
     const int64_t a_col = p_.transpose_a ? kTileRows : 1;
     for (int64_t i = begin; i < end; i += kTileRows) {
@@ -187,11 +187,11 @@ class Part {
   int64_t c_row_, c_col_, row_, row_end_, col_, col_end_, block_cols_;
 };
 
-/// Rows [begin, end) of c = alpha a b for a single column b: a dot product a row, in kLanes * 4
+/// Rows [begin, end) of c = alpha a b for a single column b: a dot product a row, in 4 registers of
 /// strided sums. Elements of b and of c lie side by side.
 template <class T>
 void matrix_vector(const CpuGemm<T>& p, int64_t begin, int64_t end) {
-  constexpr int64_t kSums = 4 * kLanes<T>;
+  constexpr int64_t kSums = 4 * Vector<T>::kLanes;
   for (int64_t i = begin; i < end; ++i) {
     const T* row = p.a + i * p.lda;
     alignas(kAlignment) T sum[kSums] = {};

@@ -1,5 +1,5 @@
-// Matrix products on the CPU. A library's cost packing and threads that small products do not
-// repay, and their bits depend on the number of threads; these do neither.
+// Matrix products on the CPU, of the sizes that nets are made of. A library spends those on packing
+// and threads; here operands are read where they lie, or packed where that repays it.
 #pragma once
 
 #include <cstdint>

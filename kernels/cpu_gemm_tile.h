@@ -15,23 +15,24 @@ using std::int64_t;
 
 // 12 x 2 accumulators, 2 registers of b and 1 of a, of 32; or 6 x 2 of 16.
 constexpr int kTileRows = kRegisterBytes == 64 ? 12 : 6;
+
 template <class T>
-constexpr int kLanes = Vector<T>::kLanes;
-template <class T>
-constexpr int kTileCols = 2 * kLanes<T>;
+constexpr int kTileCols = 2 * Vector<T>::kLanes;
+
+constexpr int64_t kAlignment = 64;  // bytes: a cache line
 
 /// This thread's own memory: grows to its largest product, then stays.
 template <class T>
 T* scratch(std::size_t size) {
   struct Free {
-    void operator()(T* p) const { ::operator delete[](p, std::align_val_t(64)); }
+    void operator()(T* p) const { ::operator delete[](p, std::align_val_t(kAlignment)); }
   };
   thread_local std::unique_ptr<T[], Free> memory;
   thread_local std::size_t held = 0;
   if (held < size) {
     memory.reset();
     held = 0;
-    memory.reset(static_cast<T*>(::operator new[](size * sizeof(T), std::align_val_t(64))));
+    memory.reset(static_cast<T*>(::operator new[](size * sizeof(T), std::align_val_t(kAlignment))));
     held = size;
   }
   return memory.get();

@@ -84,16 +84,16 @@ Var dense(const Var& x, const Var& weight, const Var& bias, DenseScale scale) {
       "dense", z.reshape(out_shape), {&x, &weight, &bias},
       [=, x_slot = x.slot(), w_slot = weight.slot(), b_slot = bias.slot()](const Tensor& d_out,
                                                                            Backward& backward) {
-        const bool flat = takes == Takes::stacks;
-        const Tensor d_z = flat ? d_out : d_out.reshape(z_shape);
+        // Without members rows are rows: of all that share a weight, or of a stack.
+        const Tensor d_z = w.rank() == 2 ? d_out.reshape({d_out.shape().rows(), o}) : d_out;
         backward.outer(w_slot, Outer{d_z, input, scale.weight});
         backward.rows(b_slot, Rows{d_z, scale.bias});
         if (!backward.wants(x_slot)) return;
         if (shared_input) return backward.add(x_slot, pull_to_shared(d_z, w, scale.weight));
-        Tensor d_x =
-            Tensor::empty(flat ? Shape{d_z.size(0), i} : input.shape(), d_z.dtype(), d_z.device());
+        Tensor d_x = Tensor::empty(w.rank() == 2 ? Shape{d_z.size(0), i} : input.shape(),
+                                   d_z.dtype(), d_z.device());
         gemm(Transpose::no, Transpose::no, scale.weight, d_z, w, 0, d_x);
-        backward.add(x_slot, flat ? d_x : d_x.reshape(x_shape));
+        backward.add(x_slot, flatten ? d_x.reshape(x_shape) : d_x);
       },
       takes);
 }

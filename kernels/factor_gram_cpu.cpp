@@ -13,9 +13,7 @@ using std::int64_t;
 // 14 x 2 accumulators, 2 registers of the right side and 1 of the left, of 32; or 6 x 2 of 16.
 constexpr int kRows = kRegisterBytes == 64 ? 14 : 6;
 template <class T>
-constexpr int kLanes = Vector<T>::kLanes;
-template <class T>
-constexpr int kCols = 2 * kLanes<T>;
+constexpr int kCols = 2 * Vector<T>::kLanes;
 
 /// A microtile of products of rows, one panel of either side, in registers: summed in the order of
 /// depth, each step one fused multiplication and addition, then handed over as finish(place, sum).
@@ -27,7 +25,7 @@ template <class T, class F>
   Register sum[kRows][2] = {};
   for (int64_t k = 0; k < depth; ++k, left += kRows, right += kCols<T>) {
     const auto near = *reinterpret_cast<const Register*>(right);
-    const auto far = *reinterpret_cast<const Register*>(right + kLanes<T>);
+    const auto far = *reinterpret_cast<const Register*>(right + Vector<T>::kLanes);
 #pragma GCC unroll 14
     for (int r = 0; r < kRows; ++r) {
       const T factor = left[r];

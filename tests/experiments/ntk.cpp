@@ -1,0 +1,127 @@
+// keel ntk, as typed.
+#include <cmath>
+
+#include "../../core/random.h"
+#include "../../experiments/npy.h"
+#include "../../nn/weights.h"
+#include "../../ntk/infinite_kernel.h"
+#include "helpers.h"
+
+namespace keel {
+namespace {
+
+constexpr const char* kNet = "dense(16) layernorm relu dense(16) relu dense(1)";
+constexpr const char* kNoNorm = "dense(16) relu dense(16) relu dense(1)";
+
+TEST_CASE("ntk: infinite and empirical, written as .npy") {
+  const TemporaryFolder folder;
+  const Tensor a = normal({4, 3}, {1, 0}, 1, DType::f64), b = normal({2, 3}, {2, 0}, 1, DType::f64);
+  write_npy(folder / "a.npy", a);
+  write_npy(folder / "b.npy", b);
+  const auto ntk = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"ntk",          "--x1",           folder / "a.npy",
+                                          "--save",       folder / "k.npy", "--out",
+                                          folder / "out", "--device",       "cpu"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  };
+  Ran ran =
+      ntk({"--net", kNet, "--x2", folder / "b.npy", "--sigma-b2", "0.1", "--first-sigma-w2", "1"});
+  REQUIRE(ran.err == "");
+  CHECK(ran.out.find("[4, 2]") != std::string::npos);
+  const Tensor infinite = read_npy(folder / "k.npy");
+  CHECK(infinite.shape() == Shape{4, 2});
+  CHECK(infinite.dtype() == DType::f64);
+  InfiniteKernelOptions options;
+  options.first_sigma_w2 = 1;
+  options.sigma_b2 = 0.1;
+  const InfiniteKernel kernel(kNet, 3, options);
+  const auto x = a.to_vector<double>(), z = b.to_vector<double>();
+  double rr = 0, qq = 0, c = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    rr += x[3 + i] * x[3 + i] / 3;
+    qq += z[3 + i] * z[3 + i] / 3;
+    c += x[3 + i] * z[3 + i] / 3;
+  }
+  CHECK(infinite.to_vector<double>()[3] == doctest::Approx(kernel.entry(rr, qq, c)).epsilon(1e-12));
+  const auto summary = json_of(folder / "out/summary.json");
+  CHECK(summary["mode"] == "infinite");
+  CHECK(summary["sigma_b2"] == 0.1);
+  CHECK(summary["first_sigma_w2"] == 1);
+  CHECK(summary["shape"] == std::vector<int>{4, 2});
+
+  ran = ntk({"--net", "dense(8) relu dense(2)", "--mode", "empirical", "--seeds", "3", "--dtype",
+             "f32", "--outputs", "full"});
+  REQUIRE(ran.err == "");
+  CHECK(read_npy(folder / "k.npy").shape() == Shape{4, 4, 2, 2});
+  CHECK(read_npy(folder / "k.npy").dtype() == DType::f32);
+
+  // The mean over many nets is near the limit; the same net by seed or by its weights file.
+  ran = ntk({"--net", "dense(256) relu dense(1)", "--mode", "empirical", "--seeds", "40"});
+  REQUIRE(ran.err == "");
+  const auto mean = read_npy(folder / "k.npy").to_vector<double>();
+  REQUIRE(ntk({"--net", "dense(256) relu dense(1)"}).err == "");
+  const auto limit = read_npy(folder / "k.npy").to_vector<double>();
+  for (std::size_t i = 0; i < limit.size(); ++i)
+    CHECK(std::abs(mean[i] - limit[i]) < 0.1 * limit[0]);
+  save_weights(Net(kNet, 3, {.seed = 7, .dtype = DType::f64}), folder / "w.safetensors");
+  REQUIRE(ntk({"--net", kNet, "--mode", "empirical", "--weights", folder / "w.safetensors"}).err ==
+          "");
+  const auto loaded = read_npy(folder / "k.npy").to_vector<double>();
+  REQUIRE(ntk({"--net", kNet, "--mode", "empirical", "--seed", "7"}).err == "");
+  const auto seeded = read_npy(folder / "k.npy").to_vector<double>();
+  for (std::size_t i = 0; i < seeded.size(); ++i)
+    CHECK(loaded[i] == doctest::Approx(seeded[i]).epsilon(1e-12));
+}
+
+TEST_CASE("ntk: a vector is inputs of one feature, and bad input is refused in one line") {
+  const TemporaryFolder folder;
+  write_npy(folder / "v.npy", Tensor::from(std::vector<double>{-1, 0, 2}, {3}));
+  write_npy(folder / "m.npy", Tensor::zeros({2, 2}, DType::f64));
+  const auto ntk = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"ntk",          "--net",          kNet,
+                                          "--save",       folder / "k.npy", "--out",
+                                          folder / "out", "--device",       "cpu"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  };
+  CHECK(ntk({"--x1", folder / "v.npy"}).code == 0);
+  CHECK(read_npy(folder / "k.npy").shape() == Shape{3, 3});
+  Ran ran = ntk({"--x1", folder / "v.npy", "--x2", folder / "m.npy"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err == fmt::format("keel: ntk: {} has 1 features and {} has 2, wanted as many\n",
+                               folder / "v.npy", folder / "m.npy"));
+  CHECK(ntk({"--x1", folder / "none.npy"}).code == 1);
+  ran = ntk({"--x1", folder / "v.npy", "--seeds", "2"});
+  CHECK(ran.code == 2);
+  CHECK(ran.err.find("--mode empirical") != std::string::npos);
+  CHECK(ntk({"--x1", folder / "v.npy", "--outputs", "full"}).code == 2);
+  CHECK(ntk({"--x1", folder / "v.npy", "--mode", "empirical", "--kernel", "nngp"}).code == 2);
+  CHECK(ntk({"--x1", folder / "v.npy", "--sigma-w2", "0"}).code == 2);
+  ran = run_keel({"ntk", "--net", kNet, "--x1", folder / "v.npy", "--save", folder / "v.npy",
+                  "--out", folder / "out", "--device", "cpu"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.starts_with("keel: output: got '"));
+  CHECK(read_npy(folder / "v.npy").shape() == Shape{3});
+  const std::string weights = folder / "w.safetensors";
+  save_weights(Net(kNet, 1), weights);
+  const std::string before = content_of(weights);
+  ran =
+      run_keel({"ntk", "--net", kNet, "--mode", "empirical", "--x1", folder / "v.npy", "--weights",
+                weights, "--save", weights, "--out", folder / "out", "--device", "cpu"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err ==
+        fmt::format("keel: output: got '{}' for two files, wanted a name for each\n", weights));
+  CHECK(content_of(weights) == before);
+  // 1e200 squared is no float64
+  write_npy(folder / "huge.npy", Tensor::full({1, 1}, 1e200, DType::f64));
+  std::vector<std::string> unbounded = {
+      "ntk",   "--net",        kNoNorm,    "--x1", folder / "huge.npy", "--save", folder / "k.npy",
+      "--out", folder / "out", "--device", "cpu"};
+  CHECK(run_keel(unbounded).code == 1);
+  unbounded.insert(unbounded.end(), {"--mode", "empirical"});
+  CHECK(run_keel(unbounded).err.ends_with(": too large for f64; try smaller inputs\n"));
+}
+
+}  // namespace
+}  // namespace keel
