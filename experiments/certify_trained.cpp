@@ -117,7 +117,9 @@ Interval of_all(const std::vector<Interval>& outputs) {
 
 std::string proof_of(const NetBound& bound) {
   if (!bound.bounded) return "none: no layernorm";
-  return bound.activations == 0 ? "exact" : fmt::format("dual, {} layers", bound.activations);
+  if (bound.activations == 0 && !bound.cone && !bound.image) return "exact";
+  return fmt::format("dual, {} layers{}{}", bound.activations, bound.cone ? ", cone" : "",
+                     bound.image ? ", image" : "");
 }
 
 Json findings_json(const Findings& found, const TrainedChoice& choice, const Standardiser& units) {

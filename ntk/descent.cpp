@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "norm_image.h"
+
 namespace keel {
 namespace {
 
@@ -60,21 +62,21 @@ Start start_of(const Multipliers& at, const std::vector<Units>& layers, const Ve
   return start;
 }
 
-}  // namespace
-
-// Adam's steps (Kingma and Ba 2015), ever shorter.
-TailDual::Value descend(const TailDual& dual, const std::vector<Units>& layers, const Vector& v,
-                        double constant, std::int64_t rank, std::int64_t steps) {
-  constexpr double kFirst = 0.2, kLast = 5e-4, kMean = 0.9, kSquare = 0.99;
+// Adam's steps (Kingma and Ba 2015), ever shorter, from `longest`.
+Descent minimise(const TailDual& dual, const Vector& v, double constant, const Start& start,
+                 std::int64_t steps, double longest) {
+  constexpr double kLast = 5e-4, kMean = 0.9, kSquare = 0.99;
   constexpr double kCoarse = 3e-3, kFine = 1e-7;
   const Multipliers& at = dual.multipliers();
-  auto [x, unit] = start_of(at, layers, v, rank);
-  Vector gradient, mean(at.size), square(at.size), best_x = x;
-  TailDual::Value best = dual(v, constant, x, kCoarse, gradient);
+  const Vector& unit = start.unit;
+  Vector x = start.x, gradient, mean(at.size), square(at.size), alpha;
+  double price = 1e300;
+  const TailDual::Also also{.alpha = &alpha, .price = &price};
+  Descent best{dual(v, constant, x, kCoarse, gradient, also), x};
   double fade = 1, square_fade = 1;
   for (std::int64_t step = 0; step < steps; ++step) {
     const double part = static_cast<double>(step) / static_cast<double>(steps);
-    const double length = kFirst * std::pow(kLast / kFirst, part);
+    const double length = longest * std::pow(kLast / longest, part);
     fade *= kMean;
     square_fade *= kSquare;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -85,14 +87,35 @@ TailDual::Value descend(const TailDual& dual, const std::vector<Units>& layers, 
       x[i] -= length * unit[i] * mean[i] / (1 - fade) / std::sqrt(square[i] / (1 - square_fade));
       if (at.not_negative[i]) x[i] = std::max(x[i], 0.0);
     }
-    const TailDual::Value value = dual(v, constant, x, kCoarse, gradient);
-    if (value.bound < best.bound) {
-      best = value;
-      best_x = x;
-    }
+    const TailDual::Value value = dual(v, constant, x, kCoarse, gradient, also);
+    if (value.bound < best.least.bound) best = {value, x};
   }
-  const TailDual::Value fine = dual(v, constant, best_x, kFine, gradient);
-  return fine.bound < best.bound ? fine : best;
+  const TailDual::Value fine = dual(v, constant, best.x, kFine, gradient);
+  if (fine.bound < best.least.bound) best.least = fine;
+  return best;
+}
+
+}  // namespace
+
+Descent descend(const TailDual& dual, const std::vector<Units>& layers, const Vector& v,
+                double constant, std::int64_t rank, std::int64_t steps) {
+  return minimise(dual, v, constant, start_of(dual.multipliers(), layers, v, rank), steps, 0.2);
+}
+
+Descent descend_with_image(const TailDual& dual, const TailDual& with_image, const NormImage& image,
+                           const std::vector<Units>& layers, const Vector& v, double constant,
+                           std::int64_t rank, std::int64_t steps, const Descent& before) {
+  const Multipliers& at = with_image.multipliers();
+  Start start = start_of(at, layers, v, rank);
+  std::copy(before.x.begin(), before.x.end(), start.x.begin());
+  const Vector outside = image.outside(dual.taken(before.x));
+  const auto image_at = start.x.begin() + static_cast<std::ptrdiff_t>(at.image);
+  std::copy(outside.begin(), outside.end(), image_at);
+  const double step = 3 * image.step(outside.data());
+  for (std::size_t i = 0; i < at.size - at.image; ++i)
+    start.unit[at.image + i] = i < outside.size() ? start.unit[0] : step;
+  Descent found = minimise(with_image, v, constant, start, steps, 0.1);
+  return found.least.bound < before.least.bound ? found : before;
 }
 
 }  // namespace keel

@@ -5,10 +5,21 @@
 
 namespace keel {
 
+struct Descent {
+  TailDual::Value least;
+  std::vector<double> x;  ///< the multipliers of it
+};
+
 /// The least bound of constant + v . phi(z) that `steps` of subgradient descent find, and then at
 /// a finer tolerance. `rank`: of u.
-TailDual::Value descend(const TailDual& dual, const std::vector<Units>& layers,
-                        const std::vector<double>& v, double constant, std::int64_t rank,
-                        std::int64_t steps);
+Descent descend(const TailDual& dual, const std::vector<Units>& layers,
+                const std::vector<double>& v, double constant, std::int64_t rank,
+                std::int64_t steps);
+
+/// The same of the dual with the set's image, from where `before`, without it, ended. No worse.
+Descent descend_with_image(const TailDual& dual, const TailDual& with_image, const NormImage& image,
+                           const std::vector<Units>& layers, const std::vector<double>& v,
+                           double constant, std::int64_t rank, std::int64_t steps,
+                           const Descent& before);
 
 }  // namespace keel

@@ -6,33 +6,13 @@
 #include "../kernels/eigen.h"
 #include "../kernels/one_blas_thread.h"
 #include "descent.h"
+#include "first_units.h"
+#include "norm_image.h"
 
 namespace keel {
 namespace {
 
 using Vector = std::vector<double>;
-
-constexpr double kMargin = 1e-9;  // of all that is summed: ten million roundings of double
-
-// Of every unit, over the set; exact.
-std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set) {
-  std::vector<Interval> result;
-  const auto k = static_cast<std::size_t>(map.inputs);
-  for (std::size_t i = 0; i < map.bias.size(); ++i) {
-    double all = 0, up = 0, down = 0;  // squares; the last coordinate only in its own sense
-    for (std::size_t j = 0; j < k; ++j) {
-      const double a = map.weight[i * k + j];
-      all += a * a;
-      const bool one_way = set.half && j + 1 == k;
-      if (!one_way || a > 0) up += a * a;
-      if (!one_way || a < 0) down += a * a;
-    }
-    const double margin = kMargin * (std::sqrt(all) + std::abs(map.bias[i]));
-    result.push_back(
-        {map.bias[i] - std::sqrt(down) - margin, map.bias[i] + std::sqrt(up) + margin});
-  }
-  return result;
-}
 
 // At least the largest eigenvalue of weight^T weight: its own, widened, or the sum of all.
 double squared_norm(const Affine& map) {
@@ -52,25 +32,6 @@ double squared_norm(const Affine& map) {
   return std::min(trace * (1 + kMargin), values.back() + kMargin * trace);
 }
 
-// Half a typical deviation to either side of the middle: about where the values' mean is.
-Vector centres(const Units& units, double spread) {
-  Vector result;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    const double step = spread * units.scale[i];
-    result.push_back(0.5 * (activation(units.activation, units.origin[i] + step) +
-                            activation(units.activation, units.origin[i] - step)));
-  }
-  return result;
-}
-
-void set_ends(Units& units, const std::vector<Interval>& intervals) {
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    const double scale = units.scale[i], origin = units.origin[i];
-    units.low.push_back(scale > 0 ? (intervals[i].low - origin) / scale : 0);
-    units.high.push_back(scale > 0 ? (intervals[i].high - origin) / scale : 0);
-  }
-}
-
 class TailBounds {
  public:
   TailBounds(const Tail& tail, const NetBoundOptions& options)
@@ -79,10 +40,8 @@ class TailBounds {
   std::vector<Interval> outputs() {
     std::vector<Interval> intervals = linear_intervals(tail_.affine[0], tail_.set);
     for (std::size_t l = 0; l < tail_.activations.size(); ++l) {
-      layers_.push_back(l == 0 ? first_units(intervals) : later_units(l, intervals));
-      const bool last = l + 1 == tail_.activations.size();
-      intervals = next_intervals(l + 1, last ? options_.steps : options_.unit_steps,
-                                 last ? kOutputRank : kUnitRank);
+      layers_.push_back(l == 0 ? first_units(tail_, rows_, intervals) : later_units(l, intervals));
+      intervals = next_intervals(l + 1);
     }
     return intervals;
   }
@@ -90,22 +49,6 @@ class TailBounds {
  private:
   // Beyond, a kappa for every unit would take an eigendecomposition too long at every step.
   static constexpr std::int64_t kOutputRank = 96, kUnitRank = 24;
-
-  Units first_units(const std::vector<Interval>& intervals) const {
-    Units units;
-    units.activation = tail_.activations[0];
-    units.origin = tail_.affine[0].bias;
-    units.scale = rows_.lengths();
-    set_ends(units, intervals);
-    if (rows_.centred())  // constant units have y all the same
-      for (std::size_t i = 0; i < units.size(); ++i)
-        if (!(units.scale[i] > 0)) {
-          units.low[i] = -1;
-          units.high[i] = 1;
-        }
-    units.centre = centres(units, 1 / std::sqrt(std::max(1.0, static_cast<double>(rows_.rank()))));
-    return units;
-  }
 
   Units later_units(std::size_t l, const std::vector<Interval>& intervals) const {
     Units units;
@@ -122,9 +65,15 @@ class TailBounds {
   }
 
   // Of what affine map l makes of the layers before it.
-  std::vector<Interval> next_intervals(std::size_t l, std::int64_t steps, std::int64_t rank) const {
+  std::vector<Interval> next_intervals(std::size_t l) const {
     const Affine& map = tail_.affine[l];
-    const TailDual dual(rows_, tail_.set, layers_, l, rows_.centred() || rows_.rank() > rank);
+    const NormImage* image = tail_.set.image.get();
+    const bool last = l == tail_.activations.size();
+    const std::int64_t steps = last ? options_.steps : options_.unit_steps,
+                       image_steps = last ? options_.image_steps : options_.unit_image_steps;
+    const bool one_kappa = rows_.centred() || rows_.rank() > (last ? kOutputRank : kUnitRank);
+    const TailDual dual(rows_, tail_.set, layers_, l, one_kappa);
+    const TailDual with_image(rows_, tail_.set, layers_, l, one_kappa, image != nullptr);
     std::vector<Interval> result(map.bias.size());
     const auto ends = static_cast<std::int64_t>(2 * result.size());
 #pragma omp parallel for schedule(dynamic)
@@ -134,9 +83,12 @@ class TailBounds {
       const double side = end % 2 == 0 ? 1 : -1;
       Vector v(cols);
       for (std::size_t j = 0; j < cols; ++j) v[j] = side * map.weight[i * cols + j];
-      const TailDual::Value least =
-          descend(dual, layers_, v, side * map.bias[i], rows_.rank(), steps);
-      const double bound = side * (least.bound + kMargin * least.size);
+      const double constant = side * map.bias[i];
+      Descent found = descend(dual, layers_, v, constant, rows_.rank(), steps);
+      if (image)
+        found = descend_with_image(dual, with_image, *image, layers_, v, constant, rows_.rank(),
+                                   image_steps, found);
+      const double bound = side * (found.least.bound + kMargin * found.least.size);
       (side > 0 ? result[i].high : result[i].low) = bound;
     }
     for (const Interval& of : result)
@@ -151,6 +103,23 @@ class TailBounds {
   std::vector<Units> layers_{};
 };
 
+// A linear tail as one with a relu that none of its set turns off, for a dual to work on.
+Tail with_open_units(Tail tail) {
+  Affine& map = tail.affine[0];
+  const auto cols = static_cast<std::size_t>(map.inputs), rows = map.bias.size();
+  Affine back{map.outputs, map.outputs, Vector(rows * rows), Vector(rows)};
+  for (std::size_t i = 0; i < rows; ++i) {
+    double square = 0;
+    for (std::size_t j = 0; j < cols; ++j) square += std::pow(map.weight[i * cols + j], 2);
+    back.weight[i * rows + i] = 1;
+    back.bias[i] = map.bias[i] - 2 * std::sqrt(square);
+    map.bias[i] = 2 * std::sqrt(square);
+  }
+  tail.activations.push_back(LayerKind::relu);
+  tail.affine.push_back(std::move(back));
+  return tail;
+}
+
 }  // namespace
 
 double NetBound::largest() const {
@@ -163,6 +132,9 @@ double NetBound::largest() const {
 std::vector<Interval> bound_tail(const Tail& tail, const NetBoundOptions& options) {
   check(options.steps >= 1 && options.unit_steps >= 1, "net_bound",
         "got {} and {} steps, wanted at least 1", options.steps, options.unit_steps);
+  const bool linear = tail.activations.empty();
+  if (linear && (!tail.set.cone.empty() || tail.set.image))
+    return TailBounds(with_open_units(tail), options).outputs();
   return TailBounds(tail, options).outputs();
 }
 
@@ -175,6 +147,8 @@ NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   result.width = tail.set.width;
   result.rank = tail.set.whole ? tail.set.width - 1 : tail.set.rank;
   result.activations = static_cast<std::int64_t>(tail.activations.size());
+  result.cone = !tail.set.cone.empty();
+  result.image = tail.set.image != nullptr;
   result.outputs = bound_tail(tail, options);
   return result;
 }

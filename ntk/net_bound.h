@@ -5,18 +5,16 @@
 
 #include <string>
 
-#include "tail.h"
+#include "first_units.h"
 
 namespace keel {
 
-struct Interval {
-  double low = 0, high = 0;
-};
-
 struct NetBoundOptions {
-  bool narrow = true;  ///< use the dense layer before the Layer Norm, where it has few inputs
+  bool narrow = true;             ///< use what the layers before the Layer Norm allow
   std::int64_t steps = 1000;      ///< of the descent that tightens an output's bound,
   std::int64_t unit_steps = 150;  ///< and of a hidden unit's
+  /// More of both, where the Layer Norm's image is bounded as well.
+  std::int64_t image_steps = 2000, unit_image_steps = 500;
 };
 
 struct NetBound {
@@ -24,7 +22,8 @@ struct NetBound {
   std::vector<Interval> outputs{};   ///< of each output, over every input
   std::int64_t word = 0;             ///< of the last Layer Norm in the SPEC, counted from 1
   std::int64_t width = 0, rank = 0;  ///< its units, and the dimension its output is confined to
-  std::int64_t activations = 0;      ///< behind it: with none the intervals are exact
+  bool cone = false, image = false;  ///< whether it is confined to these, too
+  std::int64_t activations = 0;      ///< behind it: with none and no cone the intervals are exact
   double largest() const;            ///< of |f| over outputs and ends
 };
 

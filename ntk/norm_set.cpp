@@ -9,6 +9,7 @@ using Vector = std::vector<double>;
 
 // Columns nearer than this to the others' span, or to constants, are within rounding of them.
 constexpr double kIndependent = 1e-8;
+constexpr double kClear = 1e-2;  // a generator's digits count, as much as those of all its weights
 
 double norm(const Vector& x) {
   double sum = 0;
@@ -46,19 +47,11 @@ Added add_direction(std::vector<Vector>& columns, Vector x, double& distance) {
   return Added::direction;
 }
 
-}  // namespace
-
-NormSet every_normed(std::int64_t width) {
-  NormSet set;
-  set.width = width;
-  set.rank = width;
-  return set;
-}
-
-NormSet normed_after_dense(const Vector& weight, const Vector& bias, std::int64_t inputs,
-                           double eps) {
+// The span of the columns and the bias, less their means.
+NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, double eps) {
   const auto width = static_cast<std::int64_t>(bias.size());
-  const NormSet every = every_normed(width);
+  NormSet every;
+  every.width = every.rank = width;
   if (inputs + 1 >= width - 1) return every;
   std::vector<Vector> columns;
   double distance = 0;
@@ -85,6 +78,59 @@ NormSet normed_after_dense(const Vector& weight, const Vector& bias, std::int64_
   for (std::size_t j = 0; j < columns.size(); ++j)
     for (std::size_t i = 0; i < columns[j].size(); ++i)
       set.basis[i * columns.size() + j] = columns[j][i];
+  return set;
+}
+
+// u of a vector of `width` numbers, but for its length.
+Vector coordinates(const NormSet& set, const Vector& centred) {
+  if (set.whole) return centred;
+  const auto rank = static_cast<std::size_t>(set.rank);
+  Vector result(rank);
+  for (std::size_t i = 0; i < centred.size(); ++i)
+    for (std::size_t k = 0; k < rank; ++k) result[k] += set.basis[i * rank + k] * centred[i];
+  return result;
+}
+
+// W a + b = W (a - least) + (b + least W 1), of which the first has no weight below 0 and the last
+// the weight 1: u is a sum of the centred columns and of the centred last, with weights >= 0.
+void set_cone(NormSet& set, const Vector& weight, const Vector& bias, std::int64_t inputs,
+              double least) {
+  const auto cols = static_cast<std::size_t>(inputs);
+  Vector generators, last = bias;
+  const auto add = [&](Vector column) {
+    const double given = norm(column);
+    centre(column);
+    const Vector u = coordinates(set, column);
+    generators.insert(generators.end(), u.begin(), u.end());
+    return norm(column) == 0 || norm(column) > kClear * given;
+  };
+  for (std::size_t j = 0; j < cols; ++j) {
+    Vector column;
+    for (std::size_t i = 0; i < bias.size(); ++i) {
+      column.push_back(weight[i * cols + j]);
+      last[i] += least * column.back();
+    }
+    if (!add(std::move(column))) return;
+  }
+  const bool clear = add(last);
+  if (clear) set.cone = Cone(generators, set.rank);
+  generators.resize(generators.size() - static_cast<std::size_t>(set.rank));
+  if (add(bias)) set.generators = std::move(generators);
+}
+
+}  // namespace
+
+NormSet every_normed(std::int64_t width) {
+  NormSet set;
+  set.width = width;
+  set.rank = width;
+  return set;
+}
+
+NormSet normed_after_dense(const Vector& weight, const Vector& bias, std::int64_t inputs,
+                           double eps, std::optional<double> least) {
+  NormSet set = spanned(weight, bias, inputs, eps);
+  if (least) set_cone(set, weight, bias, inputs, *least);
   return set;
 }
 

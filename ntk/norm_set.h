@@ -2,27 +2,39 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
+
+#include "cone.h"
 
 namespace keel {
 
+class NormImage;
+
 /// Outputs of a Layer Norm of `width` units, before gain and bias:
-///   h = sqrt(width) B u,  inner <= |u| <= 1,  and u[rank - 1] >= 0 where `half`.
+///   h = sqrt(width) B u,  inner <= |u| <= 1,  u[rank - 1] >= 0 where `half`,  and u in `cone`.
 struct NormSet {
   std::int64_t width = 0, rank = 0;
   bool whole = true;  ///< B is I - 1/width, [width, width], and not stored: every h of mean 0
   std::vector<double> basis{};  ///< B [width, rank]: orthonormal columns of mean 0
   double inner = 0;
   bool half = false;
+  Cone cone{};  ///< empty: says nothing
+  /// [inputs + 1, rank]: u is parallel to the sum of a's elements times these rows, and the last
+  /// row, b's. Empty where rounding leaves one open.
+  std::vector<double> generators{};
+  std::shared_ptr<const NormImage> image{};  ///< may be none
 };
 
 /// Every h with sum 0 and |h|^2 <= width: what holds whatever stands before the Layer Norm.
 NormSet every_normed(std::int64_t width);
 
 /// Of a Layer Norm right behind a dense layer z = W a + b, W [width, inputs]: h is parallel to the
-/// centred W a + b, which has at most inputs + 1 dimensions. every_normed() where that is no
-/// restriction, or where rounding leaves the dimension open.
+/// centred W a + b, which has at most inputs + 1 dimensions. Every h where that is no restriction,
+/// or where rounding leaves the dimension open. `least`: what no element of a is below, if
+/// anything; then h is in a cone, too.
 NormSet normed_after_dense(const std::vector<double>& weight, const std::vector<double>& bias,
-                           std::int64_t inputs, double eps);
+                           std::int64_t inputs, double eps, std::optional<double> least = {});
 
 }  // namespace keel

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "norm_image.h"
 #include "scalar_maximum.h"
 
 namespace keel {
@@ -67,6 +68,14 @@ std::size_t last_norm(const Spec& spec) {
   return spec.size();
 }
 
+// What an activation is never below: gelu at -0.752, silu at -1.278.
+std::optional<double> least_value(LayerKind kind) {
+  if (kind == LayerKind::relu) return 0;
+  if (kind == LayerKind::gelu) return -0.16998;
+  if (kind == LayerKind::silu) return -0.27847;
+  return std::nullopt;
+}
+
 // The first parameter of each layer.
 std::vector<std::size_t> first_parameters(const Spec& spec) {
   std::vector<std::size_t> first;
@@ -77,6 +86,66 @@ std::vector<std::size_t> first_parameters(const Spec& spec) {
       next += 2;
   }
   return first;
+}
+
+// The Layer Norm at `norm`, with its gain and bias, of a set.
+Affine affine_of(const Net& net, std::size_t norm, const NormSet& set) {
+  const auto units = static_cast<std::size_t>(set.width);
+  if (!net.spec()[norm].affine) return normed_affine(set, Vector(units, 1.0), Vector(units, 0.0));
+  const std::size_t first = first_parameters(net.spec())[norm];
+  return normed_affine(set, parameter(net, first), parameter(net, first + 1));
+}
+
+NormSet set_of(const Net& net, std::size_t norm, bool narrow = true) {
+  const Spec& spec = net.spec();
+  if (narrow && norm > 0 && spec[norm - 1].kind == LayerKind::dense) {
+    const Affine before = dense_affine(net, first_parameters(spec)[norm - 1]);
+    return normed_after_dense(before.weight, before.bias, before.inputs, spec[norm].eps,
+                              norm > 1 ? least_value(spec[norm - 2].kind) : std::nullopt);
+  }
+  std::int64_t width = net.input_width();
+  for (std::size_t i = 0; i < norm; ++i)
+    if (spec[i].kind == LayerKind::dense) width = spec[i].width;
+  return every_normed(width);
+}
+
+// What stands before the dense layer at `dense`: an activation, and before that one map of a Layer
+// Norm's output, or of anything. Nothing where that is of many variables.
+std::optional<Tail> before_dense(const Net& net, std::size_t dense, const NormSet& set) {
+  constexpr std::int64_t kMostVariables = 32;
+  const Spec& spec = net.spec();
+  const LayerKind phi = spec[dense - 1].kind;
+  std::size_t from = dense - 1;  // the first of the layers that are one map
+  std::optional<Affine> map;
+  for (; from > 0 && spec[from - 1].kind == LayerKind::dense; --from) {
+    const Affine before = dense_affine(net, first_parameters(spec)[from - 1]);
+    map = map ? composed(*map, before) : before;
+  }
+  if (from == 0 || spec[from - 1].kind != LayerKind::layernorm) {
+    if (!map || map->inputs >= kMostVariables) return std::nullopt;
+    return homogeneous(*map, set.generators);
+  }
+  Tail before;
+  before.set = set_of(net, from - 1);
+  if (before.set.rank > kMostVariables) return std::nullopt;
+  const Affine normed = affine_of(net, from - 1, before.set);
+  before.direct = !map;
+  before.affine.push_back(map ? composed(*map, normed) : normed);
+  before.activations.push_back(phi);
+  return before;
+}
+
+std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, const NormSet& set) {
+  std::optional<Tail> before = before_dense(net, norm - 1, set);
+  if (!before) return nullptr;
+  Cone cone = set.cone.empty() ? Cone(set.generators, set.rank) : set.cone;
+  if (cone.empty()) return nullptr;
+  const bool any = before->affine[0].outputs * set.rank ==
+                   static_cast<std::int64_t>(set.generators.size());  // homogeneous, with a 1
+  const double below = any ? -*least_value(net.spec()[norm - 2].kind) : 0;
+  auto image =
+      std::make_shared<const NormImage>(std::move(*before), set.generators, std::move(cone), below);
+  return image->bounded() ? image : nullptr;
 }
 
 }  // namespace
@@ -98,21 +167,13 @@ Tail tail_of(const Net& net, bool narrow) {
   check(norm < spec.size(), "net_bound", "got '{}', wanted a net with a layernorm",
         spec_text(spec));
   const std::vector<std::size_t> first = first_parameters(spec);
-  std::int64_t width = net.input_width();
-  for (std::size_t i = 0; i < norm; ++i)
-    if (spec[i].kind == LayerKind::dense) width = spec[i].width;
 
   Tail tail;
   tail.word = static_cast<std::int64_t>(norm) + 1;
-  tail.set = every_normed(width);
-  if (narrow && norm > 0 && spec[norm - 1].kind == LayerKind::dense) {
-    const Affine before = dense_affine(net, first[norm - 1]);
-    tail.set = normed_after_dense(before.weight, before.bias, before.inputs, spec[norm].eps);
-  }
-  const auto units = static_cast<std::size_t>(width);
-  const Vector gain = spec[norm].affine ? parameter(net, first[norm]) : Vector(units, 1.0);
-  const Vector bias = spec[norm].affine ? parameter(net, first[norm] + 1) : Vector(units, 0.0);
-  tail.affine.push_back(normed_affine(tail.set, gain, bias));
+  tail.set = set_of(net, norm, narrow);
+  if (!tail.set.generators.empty()) tail.set.image = image_of(net, norm, tail.set);
+  std::int64_t width = tail.set.width;
+  tail.affine.push_back(affine_of(net, norm, tail.set));
   bool open = true;  // the last affine map may still take in a dense layer
   for (std::size_t i = norm + 1; i < spec.size(); ++i) {
     if (spec[i].kind == LayerKind::dense) {

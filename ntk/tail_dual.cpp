@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../kernels/eigen.h"
+#include "norm_image.h"
 #include "shell_maximum.h"
 
 namespace keel {
@@ -86,7 +87,8 @@ Vector UnitRows::gram(const Vector& kappa) const {
   return matrix;
 }
 
-Multipliers::Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa) {
+Multipliers::Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa,
+                         const NormImage* of_image) {
   for (std::size_t l = 0; l < depth; ++l) {
     sigma.push_back(size);
     kappa.push_back(size += layers[l].size());
@@ -95,19 +97,23 @@ Multipliers::Multipliers(const std::vector<Units>& layers, std::size_t depth, bo
     size += count;
     if (l == 0) half = size++;
   }
+  image = size;
+  if (of_image) size += of_image->multipliers();
   not_negative.assign(size, false);
+  for (std::size_t i = image; i < size; ++i) not_negative[i] = of_image->not_negative(i - image);
   not_negative[half] = true;
   for (std::size_t l = 1; l < depth; ++l) not_negative[kappa[l]] = true;
 }
 
 TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<Units>& layers,
-                   std::size_t depth, bool one_kappa)
+                   std::size_t depth, bool one_kappa, bool with_image)
     : rows_(rows),
       set_(set),
       layers_(layers),
       depth_(depth),
       one_kappa_(one_kappa),
-      at_(layers, depth, one_kappa) {
+      image_(with_image ? set.image.get() : nullptr),
+      at_(layers, depth, one_kappa, image_) {
   if (!one_kappa || rows.centred()) return;
   vectors_ = rows.gram(Vector(layers[0].size(), 1.0));
   values_ = eigen(vectors_, rows.rank());
@@ -185,16 +191,45 @@ double TailDual::shell(const double* kappa, Vector& g) const {
   return found.value;
 }
 
-// What the multipliers took from the first units, over u.
-void TailDual::inputs(const Vector& x, Pass& pass) const {
-  const std::size_t n = layers_[0].size();
-  Vector u = rows_.transposed({x.begin(), x.begin() + static_cast<std::ptrdiff_t>(n)});
-  if (set_.half) u.back() += x[at_.half];
-  const double value = shell(&x[at_.kappa[0]], u);
-  pass.value.bound += value;
-  pass.value.size += std::abs(value) + x[at_.half];
+// g or, of the cone, a shorter p = g + y with y.u >= 0 there: of g.u + sum kappa_i (row_i . u)^2
+// the one with the smaller maximum, which the shorter has where the quadratic is a multiple of
+// |u|^2.
+Vector TailDual::within_cone(const double* kappa, const Vector& g, Vector* alpha) const {
+  constexpr std::int64_t kFew = 10, kMany = 3000;
+  if (set_.cone.empty()) return g;
+  Vector from_zero, p = set_.cone.project(g, alpha ? *alpha : from_zero, alpha ? kFew : kMany);
+  if (rows_.centred()) return p;
+  Vector u = g, u_of_p = p;
+  return shell(kappa, u) < shell(kappa, u_of_p) ? g : p;
+}
+
+// What the multipliers took from the first units: a linear function of u.
+Vector TailDual::taken(const Vector& x) const {
+  const auto n = static_cast<std::ptrdiff_t>(layers_[0].size());
+  Vector g = rows_.transposed({x.begin(), x.begin() + n});
+  if (set_.half) g.back() += x[at_.half];
+  return g;
+}
+
+// That function's maximum, and the quadratic's.
+void TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
+  const double* kappa = &x[at_.kappa[0]];
+  Vector u = taken(x);
+  TailDual::Value value{0, x[at_.half]};
+  if (image_) {
+    const double* lambda = &x[at_.image];
+    value = (*image_)(lambda, pass.tolerance, &pass.gradient[at_.image], also.price);
+    for (std::size_t i = 0; i < u.size(); ++i) u[i] -= lambda[i];
+    value.bound += shell(kappa, u);
+    for (std::size_t i = 0; i < u.size(); ++i) pass.gradient[at_.image + i] -= u[i];
+  } else {
+    u = within_cone(kappa, u, also.alpha);
+    value.bound = shell(kappa, u);
+  }
+  pass.value.bound += value.bound;
+  pass.value.size += std::abs(value.bound) + value.size + x[at_.half];
   const Vector y = rows_.of(u);
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = 0; i < y.size(); ++i) {
     const double of_unit = pass.y[0][i];
     pass.gradient[i] += y[i] - of_unit;
     pass.gradient[at_.kappa[0] + (one_kappa_ ? 0 : i)] += y[i] * y[i] - of_unit * of_unit;
@@ -232,7 +267,7 @@ void TailDual::slope(std::size_t l, Pass& pass) const {
 }
 
 TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vector& x,
-                                     double tolerance, Vector& gradient) const {
+                                     double tolerance, Vector& gradient, const Also& also) const {
   gradient.assign(at_.size, 0);
   Pass pass{{}, gradient, tolerance, v, 0, {}, {}};
   pass.value = {constant, std::abs(constant)};
@@ -247,7 +282,11 @@ TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vec
     if (l > 0) hand_back(l, x, pass);
   }
   for (std::size_t l = 1; l < depth_; ++l) slope(l, pass);
-  inputs(x, pass);
+  inputs(x, also, pass);
+  if (also.values) {
+    *also.values = last.centre;
+    for (std::size_t j = 0; j < last.size(); ++j) (*also.values)[j] += pass.deviations.back()[j];
+  }
   return pass.value;
 }
 

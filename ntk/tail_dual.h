@@ -38,10 +38,12 @@ class UnitRows {
 };
 
 /// Where the multipliers of a dual lie in one vector: of the first units sigma and kappa, one each
-/// (or one kappa for all), of the half-space, then of each later layer its sigmas and one kappa.
+/// (or one kappa for all), of the half-space, then of each later layer its sigmas and one kappa,
+/// and at the end those of the image.
 struct Multipliers {
-  Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa);
-  std::size_t kappas = 0, half = 0, size = 0;
+  Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa,
+              const NormImage* image);
+  std::size_t kappas = 0, half = 0, image = 0, size = 0;
   std::vector<std::size_t> sigma{}, kappa{};  ///< where each layer's begin
   std::vector<bool> not_negative{};
 };
@@ -50,24 +52,40 @@ struct Multipliers {
 /// multipliers, and a subgradient. Jointly convex in the multipliers.
 class TailDual {
  public:
+  /// `with_image`: uses the set's image, which it must have, in place of its cone.
   TailDual(const UnitRows& rows, const NormSet& set, const std::vector<Units>& layers,
-           std::size_t depth, bool one_kappa);
+           std::size_t depth, bool one_kappa, bool with_image = false);
 
   const Multipliers& multipliers() const { return at_; }
   struct Value {
     double bound = 0;
     double size = 0;  ///< of all that was added: what rounding is measured by
   };
+  /// What one evaluation may leave for the next, or besides.
+  struct Also {
+    std::vector<double>* alpha = nullptr;   ///< the cone's weights: few sweeps go on from them,
+                                            ///< where without there are many
+    double* price = nullptr;                ///< of the image: NormImage has it
+    std::vector<double>* values = nullptr;  ///< of the last layer's phi: the slope in v
+  };
   /// `tolerance`: of each unit's maximum, relative to |v| scale.
   Value operator()(const std::vector<double>& v, double constant, const std::vector<double>& x,
-                   double tolerance, std::vector<double>& gradient) const;
+                   double tolerance, std::vector<double>& gradient, const Also& also) const;
+  Value operator()(const std::vector<double>& v, double constant, const std::vector<double>& x,
+                   double tolerance, std::vector<double>& gradient) const {
+    return (*this)(v, constant, x, tolerance, gradient, {});
+  }
+  /// What the first units' multipliers take: g [rank] of g . u.
+  std::vector<double> taken(const std::vector<double>& x) const;
 
  private:
   struct Pass;
   void units(std::size_t layer, const std::vector<double>& x, Pass& pass) const;
   void hand_back(std::size_t layer, const std::vector<double>& x, Pass& pass) const;
   void slope(std::size_t layer, Pass& pass) const;
-  void inputs(const std::vector<double>& x, Pass& pass) const;
+  void inputs(const std::vector<double>& x, const Also& also, Pass& pass) const;
+  std::vector<double> within_cone(const double* kappa, const std::vector<double>& g,
+                                  std::vector<double>* alpha) const;
   double shell(const double* kappa, std::vector<double>& g) const;
 
   const UnitRows& rows_;
@@ -75,6 +93,7 @@ class TailDual {
   const std::vector<Units>& layers_;
   std::size_t depth_;
   bool one_kappa_;
+  const NormImage* image_;  // may be none
   Multipliers at_;
   std::vector<double> values_, vectors_;  // of sum row_i row_i^T, where there is one kappa
 };

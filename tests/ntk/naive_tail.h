@@ -62,6 +62,24 @@ struct Naive {
     return h;
   }
 
+  // The output h of the last layernorm, before gain and bias, of an input x.
+  Vector ahead(Vector x) const {
+    std::size_t p = 0;
+    for (std::size_t i = 0; i < norm; p += count(i), ++i)
+      x = layer(i, p,
+                spec[i].kind == LayerKind::layernorm ? standardised(x, spec[i].eps) : std::move(x));
+    return standardised(x, spec[norm].eps);
+  }
+
+  static Vector standardised(Vector z, double eps) {
+    const auto n = static_cast<double>(z.size());
+    double mean = 0, variance = 0;
+    for (double value : z) mean += value / n;
+    for (double value : z) variance += (value - mean) * (value - mean) / n;
+    for (double& value : z) value = variance > 0 ? (value - mean) / std::sqrt(variance + eps) : 0;
+    return z;
+  }
+
  private:
   std::size_t count(std::size_t i) const {
     return spec[i].kind == LayerKind::dense ||

@@ -68,7 +68,7 @@ TEST_CASE("net_bound: neither what a Layer Norm can give nor any input found pas
         const std::int64_t inputs = 1 + static_cast<std::int64_t>(seed % 3);
         const Net net = random_net(spec, inputs, ++seed);
         NetBoundOptions options;
-        options.steps = options.unit_steps = 30;
+        options.steps = options.unit_steps = options.image_steps = options.unit_image_steps = 30;
         const NetBound narrow = bound_net(net, options);
         options.narrow = false;
         const NetBound whole = bound_net(net, options);

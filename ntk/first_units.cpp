@@ -1,0 +1,63 @@
+#include "first_units.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace keel {
+
+using Vector = std::vector<double>;
+
+std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set) {
+  std::vector<Interval> result;
+  const auto k = static_cast<std::size_t>(map.inputs);
+  for (std::size_t i = 0; i < map.bias.size(); ++i) {
+    double all = 0, up = 0, down = 0;  // squares; the last coordinate only in its own sense
+    for (std::size_t j = 0; j < k; ++j) {
+      const double a = map.weight[i * k + j];
+      all += a * a;
+      const bool one_way = set.half && j + 1 == k;
+      if (!one_way || a > 0) up += a * a;
+      if (!one_way || a < 0) down += a * a;
+    }
+    const double margin = kMargin * (std::sqrt(all) + std::abs(map.bias[i]));
+    result.push_back(
+        {map.bias[i] - std::sqrt(down) - margin, map.bias[i] + std::sqrt(up) + margin});
+  }
+  return result;
+}
+
+Vector centres(const Units& units, double spread) {
+  Vector result;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const double step = spread * units.scale[i];
+    result.push_back(0.5 * (activation(units.activation, units.origin[i] + step) +
+                            activation(units.activation, units.origin[i] - step)));
+  }
+  return result;
+}
+
+void set_ends(Units& units, const std::vector<Interval>& intervals) {
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const double scale = units.scale[i], origin = units.origin[i];
+    units.low.push_back(scale > 0 ? (intervals[i].low - origin) / scale : 0);
+    units.high.push_back(scale > 0 ? (intervals[i].high - origin) / scale : 0);
+  }
+}
+
+Units first_units(const Tail& tail, const UnitRows& rows, const std::vector<Interval>& intervals) {
+  Units units;
+  units.activation = tail.activations[0];
+  units.origin = tail.affine[0].bias;
+  units.scale = rows.lengths();
+  set_ends(units, intervals);
+  if (rows.centred())  // constant units have y all the same
+    for (std::size_t i = 0; i < units.size(); ++i)
+      if (!(units.scale[i] > 0)) {
+        units.low[i] = -1;
+        units.high[i] = 1;
+      }
+  units.centre = centres(units, 1 / std::sqrt(std::max(1.0, static_cast<double>(rows.rank()))));
+  return units;
+}
+
+}  // namespace keel

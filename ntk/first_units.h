@@ -1,0 +1,26 @@
+// The units right behind a Layer Norm, and how far each can go.
+#pragma once
+
+#include "tail_dual.h"
+
+namespace keel {
+
+struct Interval {
+  double low = 0, high = 0;
+};
+
+/// Rounding of double, by all that is summed: ten million of it.
+constexpr double kMargin = 1e-9;
+
+/// Of every unit of `map` over the set, exactly but for its cone, and widened by kMargin.
+std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set);
+
+/// The first activation's units: origins, scales, ends and centres.
+Units first_units(const Tail& tail, const UnitRows& rows, const std::vector<Interval>& intervals);
+
+/// Half a typical deviation to either side of the middle: about where the values' mean is.
+std::vector<double> centres(const Units& units, double spread);
+
+void set_ends(Units& units, const std::vector<Interval>& intervals);
+
+}  // namespace keel
