@@ -69,17 +69,12 @@ class Launchers:
 
 
 def dynamic_shared(path):
-    """Bytes in the third place of the `<<<...>>>` of a source, or of the launch_kernel it calls."""
-    if "<<<" not in text_of(path):
-        wanted(path, r"launch_kernel\(")
-        path = "core/cuda.cuh"
-    launches = re.findall(r"<<<(.*?)>>>", text_of(path), re.DOTALL)
-    if len(launches) != 1:
-        raise Stale(f"{path}: got {len(launches)} launches, wanted one")
-    third = arguments_of(launches[0])[2:3]
-    if not third or not third[0].isdigit():
-        raise Stale(f"{path}: cannot read the dynamic shared memory of `<<<{launches[0]}>>>`")
-    return int(third[0])
+    """Bytes of shared memory that a source's launches ask for: none by launch_kernel."""
+    if re.search(r"launch_kernel_shared\(|<<<", text_of(path)):
+        raise Stale(f"{path}: has launches with dynamic shared memory, wanted launch_kernel alone")
+    wanted(path, r"launch_kernel\(")
+    wanted("core/cuda.cuh", r"launch_kernel_shared\(device, what, kernel, blocks, threads, 0, ")
+    return 0
 
 
 def arguments_of(text):

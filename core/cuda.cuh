@@ -1,15 +1,15 @@
 // CUDA behind one door: included by .cu files only; nearly empty in a build without CUDA.
 #pragma once
 
-// Whether the code of a GPU's threads is compiled: by nvcc, or for a test that emulates them.
-#if defined(__CUDACC__) || defined(KEEL_EMULATED_CUDA_HEADER)
+#include "device.h"
+
+// Whether the code of a GPU's threads is compiled: by nvcc, or for tests that emulate GPUs.
+#if defined(__CUDACC__) || defined(KEEL_EMULATED_CUDA)
 #define KEEL_DEVICE_CODE
 #endif
 
 #ifdef KEEL_WITH_CUDA
-#include <cuda_runtime.h>
-
-#include "device.h"
+#include <cuda_runtime.h>  // of the toolkit, or of tests/emulated_cuda
 
 namespace keel {
 
@@ -27,29 +27,51 @@ inline void copy_to_device(Device device, void* to, const void* from, std::size_
              "cudaMemcpyAsync");
 }
 
-#ifdef __CUDACC__
-/// kernel<<<blocks, threads>>>(arguments...) on the device's current stream; `what` is for errors.
+#ifdef KEEL_DEVICE_CODE
+
+/// A launch of `kernel` whose blocks have so many bytes of shared memory, named in the launch, on
+/// the device's current stream; `what` is for errors.
+template <class... Parameters, class... Arguments>
+void launch_kernel_shared(Device device, const char* what, void (*kernel)(Parameters...),
+                          std::int64_t blocks, int threads, int shared_bytes,
+                          const Arguments&... arguments) {
+  check(blocks < (std::int64_t{1} << 31), what, "got {} blocks, wanted less than 2^31", blocks);
+  if (device.is_cuda()) cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  constexpr int kAlwaysAllowed = 48 * 1024;
+  if (shared_bytes > kAlwaysAllowed)
+    cuda_check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+        what);
+  cudaLaunchConfig_t config{};
+  config.gridDim.x = static_cast<unsigned>(blocks);
+  config.blockDim.x = static_cast<unsigned>(threads);
+  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+  config.stream = stream_of(device);
+  cuda_check(cudaLaunchKernelEx(&config, kernel, arguments...), what);
+}
+
+/// kernel<<<blocks, threads>>>(arguments...).
 template <class... Parameters, class... Arguments>
 void launch_kernel(Device device, const char* what, void (*kernel)(Parameters...),
                    std::int64_t blocks, int threads, const Arguments&... arguments) {
-  check(blocks < (std::int64_t{1} << 31), what, "got {} blocks, wanted less than 2^31", blocks);
-  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream_of(device)>>>(
-      arguments...);
-  cuda_check(cudaGetLastError(), what);
+  launch_kernel_shared(device, what, kernel, blocks, threads, 0, arguments...);
 }
+
 #endif
 
 }  // namespace keel
 #endif
-
-#ifdef KEEL_EMULATED_CUDA_HEADER
-#include KEEL_EMULATED_CUDA_HEADER
-#else
-#include "device.h"
 
 namespace keel {
-/// Whether launches for this device go to launch_kernel.
-inline bool runs_device_code(Device device) { return device.is_cuda(); }
-}  // namespace keel
+
+/// Whether launches for this device go to launch_kernel. An emulated GPU takes the CPU's too, if a
+/// test asks for it.
+inline bool runs_device_code(Device device) {
+#ifdef KEEL_EMULATED_CUDA
+  return device.is_cuda() || emulated::takes_cpu_tensors();
+#else
+  return device.is_cuda();
 #endif
+}
+
+}  // namespace keel

@@ -95,6 +95,9 @@ class Pool {
     if (mine) block = mine->take(capacity);
     if (!block) block = take_shared(bytes, capacity);
     if (device_.is_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, capacity);
+#ifdef KEEL_EMULATED_CUDA
+    if (device_.is_cuda()) emulated::forget(stream_of(device_), block->data, capacity);
+#endif
     block->references.store(1, std::memory_order_relaxed);
     const std::size_t now = in_use_.fetch_add(capacity, std::memory_order_relaxed) + capacity;
     for (std::size_t peak = peak_.load(std::memory_order_relaxed);

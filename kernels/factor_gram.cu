@@ -177,7 +177,7 @@ void check_matrix(const GramMatrix& matrix) {
 
 #ifdef KEEL_DEVICE_CODE
 
-#ifdef KEEL_EMULATED_CUDA_HEADER
+#ifdef KEEL_EMULATED_CUDA
 using GpuTensorCores = emulated::TensorCores;
 #else
 using GpuTensorCores = TensorCores;
@@ -258,16 +258,10 @@ GramMatrix GramMatrix::over(const Tensor& into) {
           .col_stride = 1};
 }
 
-#if defined(KEEL_EMULATED_CUDA_HEADER)
-
-GramProduct gram_product(Device) {
-  return gram_product(emulated::capability().major, emulated::capability().minor);
-}
-
-#elif defined(KEEL_WITH_CUDA)
+#ifdef KEEL_WITH_CUDA
 
 GramProduct gram_product(Device device) {
-  if (device.is_cpu()) return GramProduct::fma;
+  if (!runs_device_code(device)) return GramProduct::fma;
   const auto ask = [&](cudaDeviceAttr what) {
     int value = 0;
     cuda_check(cudaDeviceGetAttribute(&value, what, device.index()), "cudaDeviceGetAttribute");

@@ -9,6 +9,10 @@
 #include "factor_gram_panels.h"
 #include "group.h"
 
+#ifdef KEEL_EMULATED_CUDA
+#include <cuda_runtime.h>  // tests/emulated_cuda
+#endif
+
 namespace keel {
 
 /// Sixteen bytes: what one load or store moves.
@@ -24,6 +28,8 @@ KEEL_HD void copy_async(T* shared, const T* global) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+#elif defined(KEEL_EMULATED_CUDA)
+  emulated::copy_async(shared, global, 16);
 #else
   *reinterpret_cast<Wide<T>*>(shared) = *reinterpret_cast<const Wide<T>*>(global);
 #endif
@@ -32,6 +38,8 @@ KEEL_HD void copy_async(T* shared, const T* global) {
 KEEL_HD inline void commit_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
+#elif defined(KEEL_EMULATED_CUDA)
+  emulated::commit_copies();
 #endif
 }
 
@@ -40,6 +48,8 @@ template <int kYoungest>
 KEEL_HD void wait_for_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" ::"n"(kYoungest) : "memory");
+#elif defined(KEEL_EMULATED_CUDA)
+  emulated::wait_for_copies(kYoungest);
 #endif
 }
 

@@ -45,7 +45,7 @@ struct TensorCores {
     __trap();  // gram_product leaves these GPUs to multiply-adds
 #else
     (void)d, (void)a, (void)b0, (void)b1;
-    std::abort();  // a GPU's alone: tests emulate it (tests/emulated_cuda.h)
+    std::abort();  // a GPU's alone: tests emulate it (tests/emulated_cuda/block.h)
 #endif
   }
 };

@@ -6,7 +6,7 @@
 
 namespace keel {
 
-#ifdef __CUDACC__
+#ifdef KEEL_DEVICE_CODE
 
 namespace {
 
@@ -18,7 +18,7 @@ struct OnGpu {
   template <class Phase>
   KEEL_HD void operator()(Phase phase) const {
     phase(thread);
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) || defined(KEEL_EMULATED_CUDA)
     commit_copies();
     wait_for_copies<0>();
     __syncthreads();
@@ -29,7 +29,11 @@ struct OnGpu {
 template <int kTileRows, bool kKeep>
 __global__ void __launch_bounds__(FusedProducts::kThreads, 1)
     gradient_kernel(const __grid_constant__ FusedTask task) {
+#ifdef KEEL_EMULATED_CUDA
+  auto* const fused_mlp_shared = static_cast<Quad*>(emulated::Block::current().dynamic_shared());
+#else
   extern __shared__ Quad fused_mlp_shared[];
+#endif
   using Block = FusedBlock<kTileRows, kKeep>;
   typename Block::Thread thread;
   thread.id = static_cast<int>(threadIdx.x);
@@ -44,31 +48,22 @@ __global__ void __launch_bounds__(FusedSum::kThreads)
 }
 
 template <int kTileRows, bool kKeep>
-void launch(const FusedTask& task, cudaStream_t stream) {
-  const int bytes = task.at.total * static_cast<int>(sizeof(float));
-  cuda_check(cudaFuncSetAttribute(gradient_kernel<kTileRows, kKeep>,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-             "fused_mlp: shared memory");
-  gradient_kernel<kTileRows, kKeep>
-      <<<static_cast<unsigned>(task.slots()), FusedProducts::kThreads, bytes, stream>>>(task);
-  cuda_check(cudaGetLastError(), "fused_mlp");
-  const int64_t blocks = task.members * FusedSum::member_blocks(task.net);
-  sum_kernel<<<static_cast<unsigned>(blocks), FusedSum::kThreads, 0, stream>>>(task);
-  cuda_check(cudaGetLastError(), "fused_mlp: sum");
+void launch_gradient(const FusedTask& task, Device device) {
+  launch_kernel_shared(device, "fused_mlp", gradient_kernel<kTileRows, kKeep>, task.slots(),
+                       FusedProducts::kThreads, task.at.total * static_cast<int>(sizeof(float)),
+                       task);
 }
 
 }  // namespace
 
 void fused_mlp(const FusedTask& task, Device device) {
   check<DeviceError>(device.is_cuda(), "fused_mlp", "got {}, wanted a GPU", device);
-  const int64_t blocks = task.members * FusedSum::member_blocks(task.net);
-  check(blocks < (int64_t{1} << 31), "fused_mlp", "got {} blocks, wanted less than 2^31", blocks);
-  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  const cudaStream_t stream = stream_of(device);
   if (task.tile_rows == 64)
-    task.keep ? launch<64, true>(task, stream) : launch<64, false>(task, stream);
+    task.keep ? launch_gradient<64, true>(task, device) : launch_gradient<64, false>(task, device);
   else
-    task.keep ? launch<32, true>(task, stream) : launch<32, false>(task, stream);
+    task.keep ? launch_gradient<32, true>(task, device) : launch_gradient<32, false>(task, device);
+  launch_kernel(device, "fused_mlp: sum", sum_kernel,
+                task.members * FusedSum::member_blocks(task.net), FusedSum::kThreads, task);
 }
 
 #else

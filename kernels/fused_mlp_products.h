@@ -24,6 +24,8 @@ KEEL_HD inline void copy_word_async(float* shared, const float* global) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(global) : "memory");
+#elif defined(KEEL_EMULATED_CUDA)
+  emulated::copy_async(shared, global, 4);
 #else
   *shared = *global;
 #endif

@@ -15,4 +15,9 @@ inline bool gpu_here(const char* test) {
   return false;
 }
 
+/// Whether the GPU is one of tests/emulated_cuda, where a test has to be small.
+inline bool gpu_is_emulated() {
+  return cuda_device_count() > 0 && describe(Device::cuda()).name.starts_with("emulated");
+}
+
 }  // namespace keel::test

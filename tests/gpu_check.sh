@@ -6,7 +6,8 @@
 #   gpu_check.sh --build FOLDER            an existing build folder, not built again
 #   gpu_check.sh --minutes N               for the sanitizer at most (default 10)
 #   gpu_check.sh --data PATH               CASP.csv, or its folder: compares a short table1 too
-#   gpu_check.sh --only compare --device cpu   rehearses the comparison on a machine without a GPU: CPU against CPU
+#   gpu_check.sh --only compare --device emulated   on a machine without a GPU: against an emulated one (minutes)
+#   gpu_check.sh --only compare --device cpu        CPU against CPU
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$here")
@@ -32,9 +33,9 @@ IFS=, read -ra wanted <<<"$only"
 for stage in "${wanted[@]}"; do
   [[ $stage =~ ^(tests|sanitizer|compare)$ ]] || die "--only $only: wanted some of tests,sanitizer,compare"
 done
-[[ $device == cpu || $device == cuda ]] || die "--device $device: wanted cuda, or cpu for a rehearsal"
+[[ $device =~ ^(cuda|emulated|cpu)$ ]] || die "--device $device: wanted cuda, or for a rehearsal emulated or cpu"
 [[ $minutes =~ ^[1-9][0-9]*$ ]] || die "--minutes $minutes: wanted a whole number from 1"
-[[ $device == cuda || $only == compare ]] || die "--device cpu rehearses --only compare alone"
+[[ $device == cuda || $only == compare ]] || die "--device $device rehearses --only compare alone"
 if [[ $device == cuda ]]; then
   gpu=$(nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null | head -1)
   [[ $gpu == *,* ]] || die "no GPU here: nvidia-smi names none"
@@ -71,7 +72,7 @@ names = []
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.cpp")):
     for case in re.split(r"(?m)^TEST_CASE(?:_TEMPLATE)?\(", path.read_text())[1:]:
         name = re.match(r'\s*"((?:[^"\\]|\\.)*)"', case)
-        if name and re.search(r"gpu_here\(|Device::cuda\(|no_gpu\(\)|skip_without_gpu|cuda_device_count\(\)", case):
+        if name and re.search(r"gpu_here\(|Device::cuda\(|no_gpu\(\)|skip_without_gpu|cuda_device_count\(\)|two_gpus\(", case):
             names.append(re.sub(r'[,"\\]', "?", name.group(1)))
 print(",".join(names))
 PYTHON
@@ -133,9 +134,11 @@ PYTHON
 # run_commands DEVICE FOLDER: every command once, small; a folder each.
 run_commands() {
   local where=(--device "$1" --quiet) to=$2 keel=$build/keel problems=0
+  [[ $1 != emulated ]] || { where[1]=cuda; keel=$build/tests/keel_emulated_gpu; }
   local net="dense(64) layernorm relu dense(64) relu dense(1)"
   local infinite="dense(64) layernorm(affine=0) relu dense(64) relu dense(1)"
-  local table=(--data "$out/inputs/data.csv" --target y) x=$out/inputs/x.npy
+  local table=(--data "$out/inputs/data.csv" --target y) x=$out/inputs/x.npy seeds=2 epochs=20
+  [[ $device != emulated ]] || seeds=1 epochs=6
   rm -rf "$to"
   # once NAME COMMAND...
   once() {
@@ -145,7 +148,7 @@ run_commands() {
     "$keel" "$@" "${where[@]}" --out "$to/$name" || { echo "=== $name: exit code $?"; problems=1; }
   }
   local figure
-  for figure in fig1 fig2 fig5; do once "$figure" reproduce "$figure" --seeds 2 --epochs 20 --no-plot; done
+  for figure in fig1 fig2 fig5; do once "$figure" reproduce "$figure" --seeds $seeds --epochs $epochs --no-plot; done
   once theory reproduce theory --seeds 1 --epochs 50 --no-plot
   once ntk ntk --net "$infinite" --x1 "$x" --save "$to/ntk/kernel.npy"
   once ntk_empirical ntk --net "$net" --mode empirical --dtype f32 --seeds 2 --x1 "$x" --save "$to/ntk_empirical/kernel.npy"

@@ -1,6 +1,6 @@
 // The laws of groups for a GPU's own, of every size that launches choose, where their threads are
 // emulated: test_emulated. group.cpp has them for the CPU's.
-#ifdef KEEL_EMULATED_CUDA_HEADER
+#ifdef KEEL_EMULATED_CUDA
 
 #include <doctest/doctest.h>
 
@@ -14,6 +14,9 @@
 using namespace keel;
 
 namespace {
+
+// In this program the CPU's tensors go through a GPU's groups too: every test of kernels/.
+[[maybe_unused]] const bool all_tests = emulated::takes_cpu_tensors() = true;
 
 template <class Group, class Body>
 void group_kernel(Body body) {

@@ -8,8 +8,8 @@
 
 #include "../../core/random.h"
 #include "../../kernels/factor_gram.h"
-#ifdef KEEL_EMULATED_CUDA_HEADER
-#include KEEL_EMULATED_CUDA_HEADER
+#ifdef KEEL_EMULATED_CUDA
+#include "../emulated_cuda/block.h"
 #endif
 
 namespace gram_terms {
@@ -19,7 +19,7 @@ using std::int64_t;
 
 /// Compute capabilities that a build which emulates GPUs takes on in turn: of both products of
 /// factor_gram. One that means nothing elsewhere.
-#ifdef KEEL_EMULATED_CUDA_HEADER
+#ifdef KEEL_EMULATED_CUDA
 inline constexpr int kGpus[] = {86, 90};
 #else
 inline constexpr int kGpus[] = {0};
@@ -28,7 +28,7 @@ inline constexpr int kGpus[] = {0};
 /// While it lives, the emulated GPU is of this compute capability.
 class EmulatedGpu {
  public:
-#ifdef KEEL_EMULATED_CUDA_HEADER
+#ifdef KEEL_EMULATED_CUDA
   explicit EmulatedGpu(int capability) : before_(emulated::capability()) {
     emulated::capability() = {capability / 10, capability % 10};
   }

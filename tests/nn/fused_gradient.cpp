@@ -63,7 +63,7 @@ void run_block(const FusedTask& task, int64_t number) {
 }
 
 /// What the GPU would do with the description of a net whose wide weights are one matrix at most.
-Answer emulated(const Net& net, const Tensor& x, const Tensor& y) {
+Answer thread_after_thread(const Net& net, const Tensor& x, const Tensor& y) {
   const FusedMlp description = *fused_description(net);
   FusedTask task = FusedTask::plan(description, net.members(), x.size(-2), 32);
   REQUIRE(task.keep);
@@ -117,7 +117,7 @@ TEST_CASE("fused gradient: a net's description is that of its layers and its lay
                        .members = members,
                        .first_sigma_w2 = 1.3,
                        .sigma_b2 = 0.2});
-        CHECK(apart(emulated(net, x, y), op_by_op(net, x, y)) < 1e-5);
+        CHECK(apart(thread_after_thread(net, x, y), op_by_op(net, x, y)) < 1e-5);
       }
 }
 
@@ -150,6 +150,7 @@ TEST_CASE("fused gradient: CUDA agrees with the ops, and with itself to the bit"
     for (const std::int64_t inputs : {1, 9, 100})
       for (const std::int64_t rows : {1, 100, 9000})
         for (const std::int64_t members : {1, 3}) {
+          if (rows == 9000 && inputs != 9 && test::gpu_is_emulated()) continue;
           CAPTURE(spec);
           CAPTURE(inputs);
           CAPTURE(rows);

@@ -1,7 +1,6 @@
-// A GPU's thread blocks on one CPU thread: the device code of kernels/ (group.cuh, launch.cuh) runs
-// as it stands, each of a block's threads a context of its own that stops at barriers and shuffles.
-// The whole of kernels/ is built once more with it (test_emulated), so that what a warp's lanes and
-// a block's warps do to each other is tested where there is no GPU. What this cannot show: real
+// A GPU's thread blocks on one CPU thread: device code runs as it stands, each of a block's threads
+// a context of its own that stops at barriers and shuffles, so that what a warp's lanes and a
+// block's warps do to each other is tested where there is no GPU. What this cannot show: real
 // concurrency, the memory model, speed.
 #pragma once
 
@@ -20,17 +19,11 @@
 #include <mutex>
 #include <vector>
 
-#include "../core/device.h"
-
-// The toolkit's Thrust, where there is one, brings the toolkit's own along.
-#undef __device__
-#undef __global__
-#undef __shared__
-#undef __launch_bounds__
 #define __device__
 #define __global__
 #define __shared__ static  // blocks run one after another
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 namespace keel::emulated {
 
@@ -45,6 +38,43 @@ class Block {
   unsigned block_index() const { return index_; }
   unsigned thread_index() const { return now_->id; }
 
+  /// A launch of `blocks` such blocks, one after another. `body` is what each of their threads
+  /// does.
+  static void run_grid(std::int64_t blocks, unsigned threads, std::size_t shared_bytes,
+                       const std::function<void()>& body) {
+    static std::mutex one_at_a_time;
+    static Block block;
+    const std::lock_guard<std::mutex> turn(one_at_a_time);
+    static bool forwards = false;
+    forwards = !forwards;  // no order of blocks may be relied on
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      block.shared_.assign((shared_bytes + 15) / 16, Quad{-1, -1});
+      block.run(static_cast<unsigned>(forwards ? b : blocks - 1 - b), threads, body);
+    }
+    running() = nullptr;
+  }
+
+  /// Whether a kernel is running: its code may also be called by a test, thread after thread.
+  static bool runs() { return running() != nullptr; }
+
+  /// cp.async: the bytes arrive when the thread waits for them, and no sooner.
+  void copy_async(void* to, const void* from, std::size_t bytes) {
+    now_->copies.push_back({to, from, bytes, now_->commits});
+  }
+  void commit_copies() { ++now_->commits; }
+  /// All but those of the youngest `youngest` commits.
+  void wait_for_copies(int youngest) {
+    std::vector<Copy>& copies = now_->copies;
+    std::size_t arrived = 0;
+    for (; arrived < copies.size() && copies[arrived].commit < now_->commits - youngest; ++arrived)
+      std::memcpy(copies[arrived].to, copies[arrived].from, copies[arrived].bytes);
+    copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(arrived));
+  }
+
+  /// The shared memory whose size the launch gave: all bits one at first.
+  void* dynamic_shared() { return shared_.data(); }
+
+ private:
   void run(unsigned index, unsigned threads, const std::function<void()>& body) {
     running() = this;
     index_ = index;
@@ -58,7 +88,7 @@ class Block {
       for (unsigned i = 0; i < warps; ++i)
         run_warp((forwards ? i : warps - 1 - i) * kWarp, forwards);
       const unsigned done = in(State::done, 0, count_);
-      if (done == count_) return;
+      if (done == count_) return check_copies();
       if (done > 0) give_up("a thread has left that others wait for");
       if (in(State::at_barrier, 0, count_) < count_)
         give_up("its threads wait for different things");
@@ -66,6 +96,7 @@ class Block {
     }
   }
 
+ public:
   /// __syncthreads.
   void wait_for_block() { wait(State::at_barrier); }
 
@@ -88,6 +119,15 @@ class Block {
   }
 
  private:
+  struct alignas(16) Quad {
+    std::int64_t v[2];
+  };
+  struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+    int commit;
+  };
   enum class State { ready, at_shuffle, at_barrier, done };
   struct Thread {
     static constexpr std::size_t kStack = 128 << 10;
@@ -107,6 +147,8 @@ class Block {
     bool begun = false;
     State state = State::ready;
     std::uint64_t slots[2][3];
+    std::vector<Copy> copies;
+    int commits = 0;
   };
 
   static Block*& running() {
@@ -158,78 +200,54 @@ class Block {
     }
   }
 
+  void check_copies() const {
+    for (unsigned id = 0; id < count_; ++id)
+      if (!threads_[id]->copies.empty()) give_up("a thread left copies that it never waited for");
+  }
+
   [[noreturn]] void give_up(const char* why) const {
     std::fprintf(stderr, "emulated CUDA: block %u of %u threads: %s\n", index_, count_, why);
     std::abort();
   }
 
   std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Quad> shared_;
   Thread* now_ = nullptr;
   const std::function<void()>* body_ = nullptr;
   jmp_buf scheduler_;
   unsigned index_ = 0, count_ = 0, runs_ = 0;
 };
 
-/// A sum as a tensor core makes it, without a bit to spare: of every addend what lies below 24 bits
-/// of the largest is cut off, and of the sum what lies below 24 of its own (Fasi, Higham, Mikaitis
-/// and Pranesh, PeerJ CS 2021: how many bits more a generation keeps differs).
-template <int kCount>
-float cut_sum(const double (&addends)[kCount]) {
-  double largest = 0, plain = 0;
-  for (const double x : addends) {
-    largest = std::fmax(largest, std::fabs(x));
-    plain += x;
-  }
-  if (largest == 0 || !std::isfinite(plain)) return static_cast<float>(plain);
-  const int last = std::max(std::ilogb(largest) - 23, -149);
-  const double unit = std::ldexp(1.0, last), per_unit = std::ldexp(1.0, -last);
-  std::int64_t sum = 0;
-  for (const double x : addends) sum += static_cast<std::int64_t>(x * per_unit);
-  std::uint64_t bits = static_cast<std::uint64_t>(std::abs(sum));
-  const int beyond = std::max(0, static_cast<int>(std::bit_width(bits)) - 24);
-  bits = bits >> beyond << beyond;
-  return static_cast<float>((sum < 0 ? -unit : unit) * static_cast<double>(bits));
+/// cp.async and its like. Without a block, a test calling a kernel's body thread after thread, the
+/// copy is made at once.
+inline void copy_async(void* to, const void* from, std::size_t bytes) {
+  Block::runs() ? Block::current().copy_async(to, from, bytes)
+                : static_cast<void>(std::memcpy(to, from, bytes));
+}
+inline void commit_copies() {
+  if (Block::runs()) Block::current().commit_copies();
+}
+inline void wait_for_copies(int youngest) {
+  if (Block::runs()) Block::current().wait_for_copies(youngest);
 }
 
-/// The tensor cores of a warp (kernels/factor_gram_tensor.h): all lanes hand their parts of a and b
-/// over, and each sums its own four entries.
-struct TensorCores {
-  template <class Fragment>
-  static void multiply_add(Fragment& d, const Fragment& a, float b0, float b1) {
-    struct Parts {
-      float a[4], b[2];
-    };
-    Block& block = Block::current();
-    const unsigned lane = block.lane();
-    const auto of = block.exchange(
-        Parts{{cut(a.v[0]), cut(a.v[1]), cut(a.v[2]), cut(a.v[3])}, {cut(b0), cut(b1)}});
-    Parts row[4], col[2][4];  // by column of a, and row of b, modulo 4
-    for (unsigned k = 0; k < 4; ++k) {
-      row[k] = of(lane / 4 * 4 + k);
-      for (unsigned right = 0; right < 2; ++right)
-        col[right][k] = of((lane % 4 * 2 + right) * 4 + k);
-    }
-    for (unsigned entry = 0; entry < 4; ++entry) {
-      double addends[9] = {d.v[entry]};
-      for (unsigned k = 0; k < 8; ++k)
-        addends[1 + k] = static_cast<double>(row[k % 4].a[k / 4 * 2 + entry / 2]) *
-                         col[entry % 2][k % 4].b[k / 4];
-      d.v[entry] = cut_sum(addends);
-    }
-  }
-
- private:
-  static float cut(float x) {  // to the 19 bits that TF32 has
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000);
-  }
-};
-
-/// What the emulated device says it is: kernels choose by it. Tests set it.
+/// The compute capability that every device says it has, and by which kernels are chosen. Tests set
+/// it; at first what KEEL_EMULATED_CAPABILITY says (90: as an H200), or 8.6.
 struct Capability {
   int major = 8, minor = 6;
 };
 inline Capability& capability() {
-  static Capability it;
+  static Capability it = [] {
+    const char* asked = std::getenv("KEEL_EMULATED_CAPABILITY");
+    const int both = asked ? std::atoi(asked) : 86;
+    return Capability{both / 10, both % 10};
+  }();
+  return it;
+}
+
+/// Whether launches for tensors of the CPU are emulated too, at once and without a stream.
+inline bool& takes_cpu_tensors() {
+  static bool it = false;
   return it;
 }
 
@@ -256,26 +274,4 @@ T __shfl_xor_sync(unsigned, T value, int distance) {
   return block.exchange(value)(block.lane() ^ static_cast<unsigned>(distance));
 }
 
-namespace keel {
-
 inline int min(int a, int b) { return b < a ? b : a; }
-
-/// These two as core/cuda.cuh has them: every device is emulated, and its memory the CPU's.
-inline bool runs_device_code(Device) { return true; }
-inline void copy_to_device(Device, void* to, const void* from, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
-}
-
-/// As core/cuda.cuh has it; launches queue one behind the other.
-template <class... Parameters, class... Arguments>
-void launch_kernel(Device, const char*, void (*kernel)(Parameters...), std::int64_t blocks,
-                   int threads, const Arguments&... arguments) {
-  static std::mutex one_at_a_time;
-  static emulated::Block block;
-  const std::lock_guard<std::mutex> turn(one_at_a_time);
-  const std::function<void()> body = [&] { kernel(arguments...); };
-  for (std::int64_t b = 0; b < blocks; ++b)
-    block.run(static_cast<unsigned>(b), static_cast<unsigned>(threads), body);
-}
-
-}  // namespace keel

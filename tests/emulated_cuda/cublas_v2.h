@@ -1,0 +1,51 @@
+// The part of cuBLAS that keel uses, by the CPU's BLAS: matrices are columns first, as there.
+#pragma once
+
+#include "cuda_runtime.h"
+
+namespace keel::emulated {
+
+struct BlasHandle {
+  Stream* stream = nullptr;
+  bool has_workspace = false;
+};
+using cublasHandle_t = BlasHandle*;
+
+enum cublasStatus_t {
+  CUBLAS_STATUS_SUCCESS = 0,
+  CUBLAS_STATUS_NOT_INITIALIZED = 1,
+  CUBLAS_STATUS_INVALID_VALUE = 7,
+  CUBLAS_STATUS_EXECUTION_FAILED = 13,
+};
+enum cublasOperation_t { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
+enum cublasFillMode_t { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1 };
+enum cublasSideMode_t { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 };
+enum cublasDiagType_t { CUBLAS_DIAG_NON_UNIT = 0 };
+enum cublasMath_t { CUBLAS_DEFAULT_MATH = 0, CUBLAS_PEDANTIC_MATH = 2 };
+
+const char* cublasGetStatusString(cublasStatus_t);
+cublasStatus_t cublasCreate(cublasHandle_t*);
+cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t);
+cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t);
+cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, std::size_t);
+
+#define KEEL_EMULATED_BLAS(T, Gemm, Trsm)                                                        \
+  cublasStatus_t Gemm(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, \
+                      const T* alpha, const T* a, int lda, long long stride_a, const T* b,       \
+                      int ldb, long long stride_b, const T* beta, T* c, int ldc,                 \
+                      long long stride_c, int count);                                            \
+  cublasStatus_t Trsm(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t,     \
+                      cublasDiagType_t, int m, int n, const T* alpha, const T* a, int lda, T* b, \
+                      int ldb);
+KEEL_EMULATED_BLAS(float, cublasSgemmStridedBatched, cublasStrsm)
+KEEL_EMULATED_BLAS(double, cublasDgemmStridedBatched, cublasDtrsm)
+#undef KEEL_EMULATED_BLAS
+
+cublasStatus_t cublasDsymv(cublasHandle_t, cublasFillMode_t, int n, const double* alpha,
+                           const double* a, int lda, const double* x, int step_x,
+                           const double* beta, double* y, int step_y);
+cublasStatus_t cublasDsymm(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, int m, int n,
+                           const double* alpha, const double* a, int lda, const double* b, int ldb,
+                           const double* beta, double* c, int ldc);
+
+}  // namespace keel::emulated

@@ -1,0 +1,296 @@
+#include "driver.h"
+
+#include <cstring>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "cuda_runtime.h"
+
+namespace keel::emulated {
+namespace {
+
+thread_local int device_now = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+cudaError_t result(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+std::set<Stream*>& streams() {
+  static auto* all = new std::set<Stream*>();
+  return *all;
+}
+
+// Destroyed streams with work left, which is done some time after: here behind everybody else's.
+std::deque<std::unique_ptr<Stream>>& abandoned() {
+  static auto* all = new std::deque<std::unique_ptr<Stream>>();
+  return *all;
+}
+
+void run_abandoned() {
+  for (; !abandoned().empty(); abandoned().pop_front()) run_all(*abandoned().front());
+}
+
+// The stream of tensors on the CPU.
+bool at_once(Stream* stream) { return !stream && takes_cpu_tensors(); }
+
+bool known(Stream* stream) { return streams().count(stream) > 0; }
+
+// What recording does not allow spoils what was recorded.
+bool refused_while_recording(Stream& stream) {
+  if (stream.recorded) stream.spoilt = true;
+  return stream.recorded;
+}
+
+}  // namespace
+
+std::recursive_mutex& driver_mutex() {
+  static auto* mutex = new std::recursive_mutex();
+  return *mutex;
+}
+
+Memory& memory_of(int device) {
+  static auto* all = new Memory[kDevices];
+  return all[device];
+}
+
+int current_device() { return device_now; }
+
+void enqueue(Stream& stream, Work work) {
+  if (stream.recorded)
+    stream.recorded->nodes.push_back(std::move(work));
+  else
+    stream.waiting.push_back(std::move(work));
+}
+
+void run_all(Stream& stream) {
+  if (stream.waiting.empty()) return;
+  const Memory::Open open(memory_of(stream.device));
+  while (!stream.waiting.empty()) {
+    const Work work = std::move(stream.waiting.front());
+    stream.waiting.pop_front();
+    work();
+  }
+}
+
+void forget(Stream* stream, void* data, std::size_t bytes) {
+  const std::lock_guard lock(driver_mutex());
+  enqueue(*stream, [=] { std::memset(data, Memory::kFresh, bytes); });
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle:
+      return "invalid resource handle";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
+  }
+  return "unknown error";
+}
+const char* cudaGetErrorName(cudaError_t error) {
+  return error == cudaSuccess ? "cudaSuccess" : "emulated";
+}
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = last_error;
+  last_error = cudaSuccess;
+  return error;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 12040, cudaSuccess; }
+cudaError_t cudaDriverGetVersion(int* version) { return *version = 12040, cudaSuccess; }
+
+cudaError_t cudaGetDeviceCount(int* count) { return *count = kDevices, cudaSuccess; }
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= kDevices) return result(cudaErrorInvalidDevice);
+  device_now = device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device < 0 || device >= kDevices) return result(cudaErrorInvalidDevice);
+  *properties = {"emulated GPU", capability().major, capability().minor, 1};
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int device) {
+  if (device < 0 || device >= kDevices) return result(cudaErrorInvalidDevice);
+  *value = what == cudaDevAttrComputeCapabilityMajor ? capability().major : capability().minor;
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  const std::lock_guard lock(driver_mutex());
+  *total = Memory::kBytes;
+  *free = Memory::kBytes - memory_of(device_now).in_use();
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  if (device < 0 || device >= kDevices) return result(cudaErrorInvalidDevice);
+  *pool = &memory_of(device);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const std::lock_guard lock(driver_mutex());
+  *stream = new Stream{device_now, {}};
+  streams().insert(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const std::lock_guard lock(driver_mutex());
+  if (!known(stream)) return result(cudaErrorInvalidResourceHandle);
+  streams().erase(stream);
+  abandoned().emplace_back(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const std::lock_guard lock(driver_mutex());
+  if (!known(stream)) return result(cudaErrorInvalidResourceHandle);
+  if (refused_while_recording(*stream)) return result(cudaErrorStreamCaptureUnsupported);
+  run_all(*stream);
+  run_abandoned();
+  return cudaSuccess;
+}
+
+// A recorded allocation would be the graph's own, which a pool must not keep: refused.
+cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t stream) {
+  const std::lock_guard lock(driver_mutex());
+  if (!known(stream) || stream->device != device_now) return result(cudaErrorInvalidResourceHandle);
+  if (refused_while_recording(*stream)) return result(cudaErrorStreamCaptureUnsupported);
+  Memory& memory = memory_of(stream->device);
+  *data = memory.allocate(bytes);
+  if (!*data) {  // what waits to be freed
+    for (Stream* other : streams())
+      if (other->device == stream->device) run_all(*other);
+    run_abandoned();
+    *data = memory.allocate(bytes);
+  }
+  return result(*data ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
+  const std::lock_guard lock(driver_mutex());
+  if (!known(stream)) return result(cudaErrorInvalidResourceHandle);
+  if (refused_while_recording(*stream)) return result(cudaErrorStreamCaptureUnsupported);
+  enqueue(*stream, [data, device = stream->device] {
+    if (!memory_of(device).free(data)) give_up("a free of what was not allocated");
+  });
+  return cudaSuccess;
+}
+
+// Memory of a host that is not pinned is read before the call returns, unless it is recorded: then
+// whenever the graph runs.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  const std::lock_guard lock(driver_mutex());
+  if (at_once(stream)) return std::memcpy(to, from, bytes), cudaSuccess;
+  if (!known(stream)) return result(cudaErrorInvalidResourceHandle);
+  bool to_device = false, from_device = false;
+  for (int device = 0; device < kDevices; ++device) {
+    const Memory& memory = memory_of(device);
+    if (memory.spans(to)) {
+      to_device = true;
+      if (!memory.holds(to, bytes)) return result(cudaErrorInvalidValue);
+    }
+    if (memory.spans(from)) {
+      from_device = true;
+      if (!memory.holds(from, bytes)) return result(cudaErrorInvalidValue);
+    }
+  }
+  if ((kind == cudaMemcpyHostToDevice && (from_device || !to_device)) ||
+      (kind == cudaMemcpyDeviceToHost && (to_device || !from_device)))
+    return result(cudaErrorInvalidValue);
+  const auto move = [to, bytes](const void* source) {
+    const Memory::Open first(memory_of(0)), second(memory_of(1));
+    std::memmove(to, source, bytes);
+  };
+  if (from_device || stream->recorded) {
+    enqueue(*stream, [=] { move(from); });
+  } else {
+    const auto* begin = static_cast<const char*>(from);
+    const std::vector<char> staged(begin, begin + bytes);
+    enqueue(*stream, [=] { move(staged.data()); });
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  const std::lock_guard lock(driver_mutex());
+  if (!known(stream) || stream->recorded) return result(cudaErrorInvalidResourceHandle);
+  stream->recorded = new Graph();
+  stream->spoilt = false;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const std::lock_guard lock(driver_mutex());
+  if (!known(stream) || !stream->recorded) return result(cudaErrorInvalidResourceHandle);
+  *graph = std::exchange(stream->recorded, nullptr);
+  if (!stream->spoilt) return cudaSuccess;
+  delete std::exchange(*graph, nullptr);
+  return result(cudaErrorStreamCaptureInvalidated);
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long) {
+  if (!graph) return result(cudaErrorInvalidValue);
+  *executable = new Graph(*graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  const std::lock_guard lock(driver_mutex());
+  if (!known(stream) || !executable) return result(cudaErrorInvalidResourceHandle);
+  for (const Work& work : executable->nodes) enqueue(*stream, work);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return delete graph, cudaSuccess; }
+
+namespace {
+std::map<const void*, int>& most_shared() {
+  static auto* all = new std::map<const void*, int>();
+  return *all;
+}
+}  // namespace
+
+// What a block may have besides its 48 KiB on the generation that is emulated.
+cudaError_t set_most_shared(const void* kernel, int bytes) {
+  const std::lock_guard lock(driver_mutex());
+  const int most = capability().major >= 9 ? 227 << 10 : 99 << 10;
+  if (bytes < 0 || bytes > most) return result(cudaErrorInvalidValue);
+  most_shared()[kernel] = bytes;
+  return cudaSuccess;
+}
+
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, Work body) {
+  const std::lock_guard lock(driver_mutex());
+  Stream* stream = config.stream;
+  if (!at_once(stream) && (!known(stream) || stream->device != device_now))
+    return result(cudaErrorInvalidResourceHandle);
+  const unsigned blocks = config.gridDim.x, threads = config.blockDim.x;
+  if (blocks == 0 || blocks >= 1u << 31 || threads == 0 || threads > 1024)
+    return result(cudaErrorInvalidConfiguration);
+  const auto found = most_shared().find(kernel);
+  const int allowed = found == most_shared().end() ? 48 << 10 : found->second;
+  if (config.dynamicSmemBytes > static_cast<std::size_t>(allowed))
+    return result(cudaErrorInvalidValue);
+  const Work grid = [=, bytes = config.dynamicSmemBytes] {
+    Block::run_grid(blocks, threads, bytes, body);
+  };
+  if (at_once(stream))
+    grid();
+  else
+    enqueue(*stream, grid);
+  return cudaSuccess;
+}
+
+}  // namespace keel::emulated

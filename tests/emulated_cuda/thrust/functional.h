@@ -1,0 +1,7 @@
+#pragma once
+
+#include <functional>
+
+namespace thrust {
+using std::plus;
+}  // namespace thrust

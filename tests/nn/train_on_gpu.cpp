@@ -1,0 +1,114 @@
+// Training on a GPU: steps recorded once and replayed, with looks at the losses in between.
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "../../nn/trainer.h"
+#include "../gpu.h"
+#include "bits.h"
+#include "message_of.h"
+#include "small_training.h"
+#include "temporary.h"
+
+using namespace small_training;
+
+namespace {
+
+constexpr std::int64_t kEpochs = 104;  // beyond the first look, and steps on their own behind it
+
+struct Trained {
+  Tensor weights, losses;
+};
+
+Trained trained(const char* spec, Device device, TrainOptions options, std::int64_t members = 2) {
+  const Data data = some_data(20);
+  Net net(spec, 2, {.members = members, .device = device});
+  options.epochs = kEpochs;
+  const TrainReport report = train(net, data.x.to(device), data.y.to(device), options);
+  CHECK(report.interrupted == (options.stop != nullptr));
+  return {net.flat().to(Device::cpu()), report.losses};
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  const auto x = a.to_vector<double>(), y = b.to_vector<double>();
+  double most = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) most = std::max(most, std::abs(x[i] - y[i]));
+  return most;
+}
+
+// In one kernel a step, where that applies, and op by op; whole batches, and a rest of two rows.
+template <class F>
+void for_each_training(F f) {
+  for (const char* spec : {"dense(17) layernorm relu dense(1)", "dense(9) layernorm gelu dense(1)"})
+    for (const std::int64_t batch : {0, 6}) {
+      CAPTURE(spec);
+      CAPTURE(batch);
+      f(spec, TrainOptions{.batch = batch, .optimiser = AdamOptions{.lr = 0.003}});
+    }
+}
+
+}  // namespace
+
+TEST_CASE("train: a GPU goes the CPU's way, and twice the same to the bit") {
+  if (!test::gpu_here("train: a GPU goes the CPU's way")) return;
+  for_each_training([](const char* spec, const TrainOptions& options) {
+    const Trained cpu = trained(spec, Device::cpu(), options);
+    const Trained once = trained(spec, Device::cuda(), options);
+    const Trained twice = trained(spec, Device::cuda(), options);
+    CHECK(largest_difference(once.losses, cpu.losses) < 1e-4);
+    CHECK(largest_difference(once.weights, cpu.weights) < 1e-3);
+    CHECK(same_bits(once.weights, twice.weights));
+    CHECK(same_bits(once.losses, twice.losses));
+  });
+}
+
+TEST_CASE("train: a GPU's steps and what is done between them do not disturb each other") {
+  if (!test::gpu_here("train: a GPU's steps and what is done between them")) return;
+  for_each_training([](const char* spec, TrainOptions options) {
+    const Trained alone = trained(spec, Device::cuda(), options);
+    int looks = 0;
+    std::vector<Tensor> kept;  // of every size that a step may have used, full of other numbers
+    options.progress = [&](const Progress&) {
+      ++looks;
+      for (std::int64_t n = 1; n < 3000; n = n * 9 / 8 + 1)
+        kept.push_back(Tensor::full({n}, 1e30, DType::f32, Device::cuda()));
+    };
+    const Trained watched = trained(spec, Device::cuda(), options);
+    CHECK(looks > 0);
+    CHECK(same_bits(alone.weights, watched.weights));
+    for (const Tensor& tensor : kept)
+      CHECK(tensor.to_vector<float>() == std::vector<float>(tensor.elements(), 1e30f));
+  });
+}
+
+TEST_CASE("train: stopped on a GPU and resumed, the end is the same to the bit") {
+  if (!test::gpu_here("train: stopped on a GPU and resumed")) return;
+  for_each_training([](const char* spec, TrainOptions options) {
+    const Trained unbroken = trained(spec, Device::cuda(), options);
+    const Temporary file("gpu.checkpoint");
+    options.checkpoint = file.path();
+    TrainOptions stopped = options;
+    std::atomic<bool> stop{false};
+    stopped.stop = &stop;
+    stopped.progress = [&](const Progress&) { stop = true; };
+    trained(spec, Device::cuda(), stopped);
+    options.resume = true;
+    const Trained resumed = trained(spec, Device::cuda(), options);
+    CHECK(same_bits(resumed.weights, unbroken.weights));
+    CHECK(same_bits(resumed.losses, unbroken.losses));
+  });
+}
+
+TEST_CASE("train: a GPU's loss that is not finite stops with member, seed and epoch") {
+  if (!test::gpu_here("train: a GPU's loss that is not finite")) return;
+  const Data data = some_data(20);
+  std::vector<float> y = data.y.to_vector<float>();
+  y[3] = std::numeric_limits<float>::infinity();
+  Net net(kSpec, 2, {.seeds = {7, 8}, .device = Device::cuda()});
+  const std::string message = message_of([&] {
+    train(net, data.x.to(Device::cuda()), Tensor::from(y, {20, 1}, Device::cuda()), {.epochs = 5});
+  });
+  CAPTURE(message);
+  CHECK(message.starts_with("train: "));
+  CHECK(message.find("seed 7") != std::string::npos);
+}
