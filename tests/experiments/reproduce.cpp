@@ -5,6 +5,7 @@
 #include "../../experiments/plotting.h"
 #include "../../experiments/reproduce.h"
 #include "../../experiments/toy_figure.h"
+#include "../sanitized.h"
 #include "helpers.h"
 
 namespace keel {
@@ -64,9 +65,10 @@ TEST_CASE("reproduce: an --out that cannot be written fails before any work") {
 TEST_CASE("reproduce fig1: a small run writes everything") {
   const TemporaryFolder folder;
   const std::string out = folder / "fig1";
+  const int epochs = test::kSanitized ? 4 : 40;
   const std::vector<std::string> arguments = {
-      "reproduce", "fig1",   "--seeds", "2",        "--epochs", "40",       "--out",
-      out,         "--seed", "7",       "--device", "cpu",      "--no-plot"};
+      "reproduce", "fig1", "--seeds",  "2",   "--epochs", std::to_string(epochs), "--out", out,
+      "--seed",    "7",    "--device", "cpu", "--no-plot"};
   const Ran ran = run_keel(arguments);
   REQUIRE(ran.err == "");
   CHECK(ran.code == 0);
@@ -74,7 +76,7 @@ TEST_CASE("reproduce fig1: a small run writes everything") {
 
   const auto summary = json_of(out + "/summary.json");
   CHECK(summary["seeds"] == 2);
-  CHECK(summary["epochs"] == 40);
+  CHECK(summary["epochs"] == epochs);
   CHECK(summary["datasets"][2]["formula"] == "y = x^2 / 5");
   REQUIRE(summary["panels"].size() == 12);
   std::set<std::string> panels;
@@ -146,13 +148,18 @@ TEST_CASE("plot: the Python that is found is used, and its complaint is passed o
   const PathScope path(folder.str());
   CHECK(message_of<Error>([&] { run_plot("fig1", folder / "x"); }) == "plot: no fig1 here");
 
-  // A picture that fails is reported at the end; the numbers of every figure are there.
-  const Ran ran =
-      run_keel({"reproduce", "figures", "--seeds", "1", "--epochs", "2", "--out", folder / "out"});
+  // A picture that fails is reported at the end; the numbers of every figure are there. Under a
+  // sanitizer one figure must do.
+  using Names = std::vector<std::string>;
+  const bool one = test::kSanitized;
+  const Ran ran = run_keel({"reproduce", one ? "fig1" : "figures", "--seeds", "1", "--epochs", "2",
+                            "--out", folder / "out"});
   CHECK(ran.code == 1);
-  for (const char* figure : {"fig1", "fig2", "fig5"})
+  for (const std::string& figure : one ? Names{"fig1"} : Names{"fig1", "fig2", "fig5"})
     CHECK(ran.err.find(fmt::format("keel: plot: no {} here\n", figure)) != std::string::npos);
-  for (const char* file : {"/fig1/summary.json", "/fig5/curves.csv", "/summary.json"})
+  for (const std::string& file :
+       one ? Names{"/summary.json"}
+           : Names{"/fig1/summary.json", "/fig5/curves.csv", "/summary.json"})
     CHECK(std::filesystem::exists(folder / "out" + file));
 }
 

@@ -8,6 +8,7 @@
 #include "../../experiments/boosting.h"
 #include "../../experiments/table.h"
 #include "../../experiments/table1_report.h"
+#include "../sanitized.h"
 #include "helpers.h"
 
 namespace keel {
@@ -113,7 +114,7 @@ TEST_CASE("table1: every method runs end to end and is judged") {
 }
 
 // Long enough to be stopped in the middle.
-constexpr const char* kLong = "1000";
+constexpr const char* kLong = test::kSanitized ? "100" : "1000";
 
 std::vector<std::string> three_seeds(bool resume) {
   std::vector<std::string> arguments = {
@@ -123,17 +124,27 @@ std::vector<std::string> three_seeds(bool resume) {
   return arguments;
 }
 
-void check_same_results(const std::string& a, const std::string& b) {
+/// The same table in one go, once for all cases.
+struct Whole {
+  Data data;
+  std::string out = data.folder / "whole";
+  Whole() { REQUIRE(data.run(out, three_seeds(false), kLong).code == 0); }
+};
+
+const Whole& whole() {
+  static const Whole once;
+  return once;
+}
+
+void check_same_as_whole(const std::string& out) {
   for (const char* name :
        {"table1.csv", "seeds.csv", "predictions_ln_every.csv", "predictions_ntk_ln_first.csv"})
-    CHECK(content_of(a + "/" + name) == content_of(b + "/" + name));
+    CHECK(content_of(out + "/" + name) == content_of(whole().out + "/" + name));
 }
 
 TEST_CASE("table1: stopped in the middle of a net, it resumes to the same bytes") {
   const Data data;
-  const std::string whole = data.folder / "whole", parts = data.folder / "parts";
-  REQUIRE(data.run(whole, three_seeds(false), kLong).code == 0);
-
+  const std::string parts = data.folder / "parts";
   std::thread ctrl_c([&] {  // once the first of three nets is done
     while (!std::filesystem::exists(parts + "/members/ln_every_x-affine-standard_3.safetensors"))
       std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -150,25 +161,24 @@ TEST_CASE("table1: stopped in the middle of a net, it resumes to the same bytes"
 
   const Ran resumed = data.run(parts, three_seeds(true), kLong);
   CHECK(resumed.code == 0);
-  check_same_results(parts, whole);
+  check_same_as_whole(parts);
   for (const auto& file : std::filesystem::directory_iterator(parts + "/members"))
     CHECK(file.path().extension() == ".safetensors");  // no leftovers
 }
 
 TEST_CASE("table1: killed between members, it resumes to the same bytes; the others are kept") {
-  const Data data;
-  const std::string whole = data.folder / "whole", parts = data.folder / "parts";
-  REQUIRE(data.run(whole, three_seeds(false), kLong).code == 0);
+  const Data& data = whole().data;
+  const std::string parts = data.folder / "parts";
   // What kill -9 leaves: finished members, nothing else, and a temporary file.
   std::filesystem::create_directories(parts + "/members");
   const std::string first = "/members/ln_every_x-affine-standard_3.safetensors";
-  std::filesystem::copy_file(whole + first, parts + first);
+  std::filesystem::copy_file(whole().out + first, parts + first);
   std::ofstream(parts + first + ".tmp") << "half a file";
   const Ran resumed = data.run(parts, three_seeds(true), kLong);
   CHECK(resumed.code == 0);
   CHECK(resumed.err.find(has_boosting() ? "table1: 6 members left" : "table1: 3 members left") !=
         std::string::npos);
-  check_same_results(parts, whole);
+  check_same_as_whole(parts);
 
   // A finished table again, from its members alone.
   const std::string before = content_of(parts + "/table1.csv");

@@ -4,6 +4,7 @@
 
 #include "../../experiments/npy.h"
 #include "../../experiments/theory_checks.h"
+#include "../sanitized.h"
 #include "helpers.h"
 
 namespace keel {
@@ -41,7 +42,8 @@ TEST_CASE("fig2: LN kernels are bounded chessboards, the others grow") {
   }
 }
 
-TEST_CASE("theory: every statement holds, and the page says so") {
+// Under a sanitizer `reproduce figures` runs it, with one seed.
+TEST_CASE("theory: every statement holds, and the page says so" * doctest::skip(test::kSanitized)) {
   const TemporaryFolder folder;
   const Ran ran = run_keel({"reproduce", "theory", "--seeds", "3", "--no-plot", "--device", "cpu",
                             "--out", folder.str()});

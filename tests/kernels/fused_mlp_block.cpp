@@ -1,7 +1,5 @@
 // The GPU's body of fused_mlp, run on the CPU: every block, its threads one after another between
 // barriers, against the ops one by one in float64.
-#ifndef KEEL_CPU_GROUP_HEADER  // no Program runs here: 32 real threads would repeat the same
-
 #include "../../kernels/fused_mlp_block.h"
 
 #include <doctest/doctest.h>
@@ -192,5 +190,3 @@ TEST_CASE("fused_mlp block: rows that are constant, or nearly, without eps") {
     for (const int tile_rows : {32, 64}) CHECK(apart(emulate(problem, tile_rows), wanted) < 1e-5);
   }
 }
-
-#endif

@@ -17,6 +17,17 @@ inline Real density(Real x) {
 }
 inline Real distribution(Real x) { return std::erfc(-x / std::sqrt(Real(2))) / 2; }
 
+/// Three integrals over the same points.
+struct Triple {
+  Real value = 0, slope = 0, cross = 0;
+  friend Triple operator+(const Triple& a, const Triple& b) {
+    return {a.value + b.value, a.slope + b.slope, a.cross + b.cross};
+  }
+  friend Triple operator*(Real c, const Triple& a) {
+    return {c * a.value, c * a.slope, c * a.cross};
+  }
+};
+
 struct Rule {
   std::vector<Real> x, w;  // on [-1, 1]
 
@@ -40,24 +51,26 @@ struct Rule {
     }
   }
 
+  /// Of f with values in Real or Triple.
   template <class F>
-  Real over(Real lo, Real hi, F f) const {
-    Real sum = 0;
+  auto over(Real lo, Real hi, F f) const {
+    decltype(f(lo)) sum{};
     for (std::size_t i = 0; i < x.size(); ++i)
-      sum += w[i] * f((lo + hi) / 2 + (hi - lo) / 2 * x[i]);
-    return sum * (hi - lo) / 2;
+      sum = sum + w[i] * f((lo + hi) / 2 + (hi - lo) / 2 * x[i]);
+    return (hi - lo) / 2 * sum;
   }
 };
 
 /// E[f(g)], g standard normal, f smooth but near 0.
 template <class F>
-Real normal_mean(F f) {
+auto normal_mean(F f) {
   static const Rule rule(20);
-  const auto weighted = [&](Real g) { return f(g) * density(g); };
-  Real sum = 0, last = 0;
+  const auto weighted = [&](Real g) { return density(g) * f(g); };
+  decltype(weighted(0)) sum{};
+  Real last = 0;
   for (Real edge = 1e-18L; last < 12; edge = edge < 1 ? 2 * edge : edge + 1) {
     const Real end = std::min<Real>(edge, 12);
-    sum += rule.over(last, end, weighted) + rule.over(-end, -last, weighted);
+    sum = sum + rule.over(last, end, weighted) + rule.over(-end, -last, weighted);
     last = end;
   }
   return sum;
@@ -90,32 +103,26 @@ struct Smooth {
 };
 
 /// E[h_s h_t], E[h_s' h_t'], E[u h_s' u' h_t'] of variances q1 > 0 and q2 and covariance k.
-struct Moments {
-  Real value, slope, cross;
-
+struct Moments : Triple {
   Moments(double s, double t, double q1, double q2, double k) {
     const Real rest = std::max<Real>(0, determinant(q1, q2, k) / q1), root = std::sqrt(Real(q1));
-    const auto mean_of = [&](auto part) {
-      return normal_mean([&](Real g) {
-        const Real u = root * g;
-        return part(Smooth(s, u, 0), Smooth(t, k / Real(q1) * u, rest));
-      });
-    };
-    value = mean_of([](const Smooth& a, const Smooth& b) { return a.value * b.value; });
-    slope = mean_of([](const Smooth& a, const Smooth& b) { return a.slope * b.slope; });
-    cross = mean_of([](const Smooth& a, const Smooth& b) { return a.product * b.product; });
+    Triple::operator=(normal_mean([&](Real g) {
+      const Real u = root * g;
+      const Smooth a(s, u, 0), b(t, k / Real(q1) * u, rest);
+      return Triple{a.value * b.value, a.slope * b.slope, a.product * b.product};
+    }));
   }
 };
 
 /// E[f(u, u')] of a smooth f, in both variables.
 template <class F>
-Real plane_mean(double q1, double q2, double k, F f) {
+auto plane_mean(double q1, double q2, double k, F f) {
   static const Rule rule(24);
   const Real first = std::sqrt(Real(q1)), tilt = k / first;
   const Real second = std::sqrt(std::max<Real>(0, determinant(q1, q2, k) / q1));
   const auto line = [&](auto g) {
-    Real sum = 0;
-    for (int panel = -10; panel < 10; ++panel) sum += rule.over(panel, panel + 1, g);
+    decltype(g(Real(0))) sum{};
+    for (int panel = -10; panel < 10; ++panel) sum = sum + rule.over(panel, panel + 1, g);
     return sum;
   };
   return line([&](Real x) {
