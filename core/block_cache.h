@@ -8,7 +8,8 @@
 
 #include "device.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(KEEL_EMULATED_CUDA)  // is instrumented alike, to find races (tests/emulated_cuda)
+#elif defined(__SANITIZE_ADDRESS__)
 #define KEEL_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)

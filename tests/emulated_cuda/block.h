@@ -19,6 +19,8 @@
 #include <mutex>
 #include <vector>
 
+#include "races.h"
+
 #define __device__
 #define __global__
 #define __shared__ static  // blocks run one after another
@@ -43,14 +45,19 @@ class Block {
   static void run_grid(std::int64_t blocks, unsigned threads, std::size_t shared_bytes,
                        const std::function<void()>& body) {
     static std::mutex one_at_a_time;
-    static Block block;
+    static auto* block = new Block();
     const std::lock_guard<std::mutex> turn(one_at_a_time);
     static bool forwards = false;
     forwards = !forwards;  // no order of blocks may be relied on
+    running() = block;
+    Races::begin_launch();
     for (std::int64_t b = 0; b < blocks; ++b) {
-      block.shared_.assign((shared_bytes + 15) / 16, Quad{-1, -1});
-      block.run(static_cast<unsigned>(forwards ? b : blocks - 1 - b), threads, body);
+      const auto index = static_cast<unsigned>(forwards ? b : blocks - 1 - b);
+      block->shared_.assign((shared_bytes + 15) / 16, Quad{-1, -1});
+      Races::begin_block(index, block->shared_.data(), shared_bytes);
+      block->run(index, threads, body);
     }
+    Races::end_launch();
     running() = nullptr;
   }
 
@@ -67,7 +74,7 @@ class Block {
     std::vector<Copy>& copies = now_->copies;
     std::size_t arrived = 0;
     for (; arrived < copies.size() && copies[arrived].commit < now_->commits - youngest; ++arrived)
-      std::memcpy(copies[arrived].to, copies[arrived].from, copies[arrived].bytes);
+      copies[arrived].make();
     copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(arrived));
   }
 
@@ -76,7 +83,6 @@ class Block {
 
  private:
   void run(unsigned index, unsigned threads, const std::function<void()>& body) {
-    running() = this;
     index_ = index;
     body_ = &body;
     while (threads_.size() < threads)
@@ -93,6 +99,7 @@ class Block {
       if (in(State::at_barrier, 0, count_) < count_)
         give_up("its threads wait for different things");
       free(0, count_);
+      Races::pass_barrier();
     }
   }
 
@@ -127,6 +134,11 @@ class Block {
     const void* from;
     std::size_t bytes;
     int commit;
+    void make() const {
+      Races::touch(from, bytes, false);
+      Races::touch(to, bytes, true);
+      std::memcpy(to, from, bytes);
+    }
   };
   enum class State { ready, at_shuffle, at_barrier, done };
   struct Thread {
@@ -152,7 +164,7 @@ class Block {
   };
 
   static Block*& running() {
-    static Block* block = nullptr;
+    static thread_local Block* block = nullptr;
     return block;
   }
 
@@ -167,6 +179,7 @@ class Block {
   // setcontext asks the system at every switch; after the first time a jump will do.
   void resume(Thread& thread) {
     now_ = &thread;
+    Races::switch_to(static_cast<std::int32_t>(thread.id));
     if (_setjmp(scheduler_)) return;
     if (thread.begun) _longjmp(thread.place, 1);
     thread.begun = true;

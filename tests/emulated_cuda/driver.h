@@ -32,6 +32,7 @@ class Memory {
   bool holds(const void* address, std::size_t bytes = 1) const;  // within one allocation
   bool spans(const void* address) const;                         // anywhere in the range
   std::size_t in_use() const { return in_use_; }
+  const void* base() const { return base_; }
 
   /// Open while it lives: for work of the device, or for a copy to or from it.
   class Open {

@@ -92,6 +92,8 @@ TEST_CASE("emulated: what is written behind an allocation ends the program when 
   CHECK(is_fatal([] {
     OnDevice on(0, 8);
     run_on(on, 2, 4, 0, set_one);  // 32 bytes
+    cudaFreeAsync(on.data, on.stream);
+    cudaStreamSynchronize(on.stream);
   }));
   CHECK(is_fatal([] {
     OnDevice on;
@@ -172,6 +174,51 @@ TEST_CASE("emulated: what a pool hands out again holds nothing") {
   Tensor::full({100}, 1, DType::f32, gpu);
   for (const float x : Tensor::empty({100}, DType::f32, gpu).to_vector<float>())
     CHECK(std::isnan(x));
+}
+
+namespace {
+
+// Each thread writes its word, and reads the next one's: with a barrier between, or without.
+void next_kernel(bool barrier, float* into) {
+  __shared__ float shared[64];
+  shared[threadIdx.x] = static_cast<float>(threadIdx.x);
+  if (barrier) __syncthreads();
+  into[blockIdx.x * 64 + threadIdx.x] = shared[(threadIdx.x + 1) % 64];
+}
+// As the first, in dynamic shared memory, and twice: the second round needs two barriers.
+void rounds_kernel(int barriers, float* into) {
+  auto* shared = static_cast<float*>(emulated::Block::current().dynamic_shared());
+  for (int round = 0; round < 2; ++round) {
+    shared[threadIdx.x] = static_cast<float>(threadIdx.x);
+    __syncthreads();
+    into[threadIdx.x] = shared[(threadIdx.x + 1) % 64];
+    if (barriers == 2) __syncthreads();
+  }
+}
+// Every block writes its number; one also reads, or writes, its neighbour's.
+void blocks_kernel(bool reads, bool writes, float* into) {
+  into[blockIdx.x] = 1;
+  if (reads && blockIdx.x == 0) into[2] = into[1] + 1;
+  if (writes && blockIdx.x == 0) into[1] = 2;
+}
+
+void launch_on_gpu(int blocks, int threads, int shared, auto kernel, auto... arguments) {
+  const Tensor into = Tensor::zeros({1000}, DType::f32, Device::cuda());
+  launch_kernel_shared(Device::cuda(), "test", kernel, blocks, threads, shared, arguments...,
+                       into.data<float>());
+  synchronize(Device::cuda());
+}
+
+}  // namespace
+
+TEST_CASE("emulated: a race in shared memory, or between blocks, ends the program") {
+  launch_on_gpu(3, 64, 0, next_kernel, true);
+  CHECK(is_fatal([] { launch_on_gpu(3, 64, 0, next_kernel, false); }));
+  launch_on_gpu(1, 64, 256, rounds_kernel, 2);
+  CHECK(is_fatal([] { launch_on_gpu(1, 64, 256, rounds_kernel, 1); }));
+  launch_on_gpu(2, 1, 0, blocks_kernel, false, false);
+  CHECK(is_fatal([] { launch_on_gpu(2, 1, 0, blocks_kernel, true, false); }));
+  CHECK(is_fatal([] { launch_on_gpu(2, 1, 0, blocks_kernel, false, true); }));
 }
 
 namespace {

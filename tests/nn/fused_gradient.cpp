@@ -144,13 +144,15 @@ TEST_CASE("fused gradient: CUDA agrees with the ops, and with itself to the bit"
   if (!test::gpu_here("fused gradient: CUDA agrees with the ops, and with itself to the bit"))
     return;
   const Device gpu = Device::cuda();
+  const bool emulated = test::gpu_is_emulated();
+  const std::int64_t many = emulated ? 3000 : 9000;  // of three members a block takes several tiles
   for (const char* spec :
        {kPaper, "dense(128) relu dense(128) relu dense(1)",
         "dense(100) layernorm(affine=0) relu dense(7) dense(64) layernorm relu dense(3)"})
     for (const std::int64_t inputs : {1, 9, 100})
-      for (const std::int64_t rows : {1, 100, 9000})
+      for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{100}, many})
         for (const std::int64_t members : {1, 3}) {
-          if (rows == 9000 && inputs != 9 && test::gpu_is_emulated()) continue;
+          if (emulated && rows == many && (spec != kPaper || inputs != 9 || members == 1)) continue;
           CAPTURE(spec);
           CAPTURE(inputs);
           CAPTURE(rows);
@@ -177,6 +179,7 @@ TEST_CASE("fused gradient: on CUDA training fused and op by op go the same way")
   if (!test::gpu_here("fused gradient: on CUDA training fused and op by op go the same way"))
     return;
   const Device gpu = Device::cuda();
+  const std::int64_t epochs = test::gpu_is_emulated() ? 2 : 5;
   const Tensor x = normal({100, 9}, {1, 1}, 1, DType::f32).to(gpu),
                y = normal({100, 1}, {1, 2}, 1, DType::f32).to(gpu);
   for (const std::int64_t batch : {0, 32})
@@ -184,10 +187,10 @@ TEST_CASE("fused gradient: on CUDA training fused and op by op go the same way")
       std::vector<std::vector<double>> losses;
       for (const bool fused : {true, false}) {
         const Net net(kPaper, 9, {.members = members, .device = gpu});
-        const Tensor kept = Tensor::zeros({5, members}, DType::f64, gpu);
+        const Tensor kept = Tensor::zeros({epochs, members}, DType::f64, gpu);
         TrainStep step(net, x, y, {.batch = batch, .optimiser = AdamOptions{}, .fused = fused},
                        kept);
-        for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
+        for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
           step.start_epoch(epoch);
           for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) step.run(step.rows_of(i));
         }
