@@ -112,16 +112,6 @@ TEST_CASE("cone: what no plane has on one side says nothing") {
   CHECK(length(ray.project({3, -4}, alpha, 10)) < 1e-6);
 }
 
-// g . u over the inputs of a net, u = h / sqrt(width) in the set's coordinates.
-Vector coordinates(const NormSet& set, const Vector& h) {
-  const double root = std::sqrt(static_cast<double>(set.width));
-  Vector u(static_cast<std::size_t>(set.rank));
-  for (std::size_t i = 0; i < h.size(); ++i)
-    for (std::size_t k = 0; k < u.size(); ++k)
-      u[k] += (set.whole ? static_cast<double>(i == k) : set.basis[i * u.size() + k]) * h[i] / root;
-  return u;
-}
-
 TEST_CASE("norm_set: every input's output is in the cone") {
   int cones = 0;
   for (const char* phi : {"relu", "gelu", "silu"})

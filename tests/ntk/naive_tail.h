@@ -9,6 +9,7 @@
 
 #include "../../core/random.h"
 #include "../../ntk/net_bound.h"
+#include "../../ntk/norm_set.h"
 #include "../../ntk/search.h"
 
 namespace keel {
@@ -143,6 +144,16 @@ inline Interval found_ahead(const Net& net, std::size_t output) {
         side * search_largest(f, net.input_width(), none, options).value;
   }
   return found;
+}
+
+/// u = h / sqrt(width) in the coordinates of the set.
+inline Vector coordinates(const NormSet& set, const Vector& h) {
+  const double root = std::sqrt(static_cast<double>(set.width));
+  Vector u(static_cast<std::size_t>(set.rank));
+  for (std::size_t i = 0; i < h.size(); ++i)
+    for (std::size_t k = 0; k < u.size(); ++k)
+      u[k] += (set.whole ? static_cast<double>(i == k) : set.basis[i * u.size() + k]) * h[i] / root;
+  return u;
 }
 
 }  // namespace keel

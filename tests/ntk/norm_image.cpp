@@ -9,15 +9,6 @@
 namespace keel {
 namespace {
 
-Vector coordinates(const NormSet& set, const Vector& h) {
-  const double root = std::sqrt(static_cast<double>(set.width));
-  Vector u(static_cast<std::size_t>(set.rank));
-  for (std::size_t i = 0; i < h.size(); ++i)
-    for (std::size_t k = 0; k < u.size(); ++k)
-      u[k] += (set.whole ? static_cast<double>(i == k) : set.basis[i * u.size() + k]) * h[i] / root;
-  return u;
-}
-
 // h of inputs near and far, and of some whose first layer is all off.
 std::vector<Vector> some_h(const Net& net, std::uint64_t seed, int count) {
   const Naive naive(net);
