@@ -1,5 +1,6 @@
 // Finds data races of an emulated GPU's threads, as compute-sanitizer's racecheck does of a real
-// one's, in device memory too: the compiler hands every access of device code to here.
+// one's, in device memory too: the compiler hands the accesses of device code to here (not those
+// that it vectorises with masks or makes by memcpy).
 #pragma once
 
 #include <cstddef>
