@@ -77,18 +77,6 @@ def dynamic_shared(path):
     return 0
 
 
-def arguments_of(text):
-    """`f(a, b), c` -> [`f(a, b)`, `c`]"""
-    depth, parts = 0, [""]
-    for c in text:
-        depth += (c in "(<") - (c in ")>")
-        if c == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += c
-    return [part.strip() for part in parts]
-
-
 PROGRAM = """
 #include <cstdio>
 #include "kernels/factor_gram.h"

@@ -1,15 +1,11 @@
 // A GPU's thread blocks on one CPU thread: device code runs as it stands, each of a block's threads
 // a context of its own that stops at barriers and shuffles, so that what a warp's lanes and a
-// block's warps do to each other is tested where there is no GPU. What this cannot show: real
-// concurrency, the memory model, speed.
+// block's warps do to each other is tested where there is no GPU.
 #pragma once
 
 #include <setjmp.h>
 #include <ucontext.h>
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

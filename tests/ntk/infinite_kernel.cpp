@@ -260,18 +260,6 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("no inputs, one input, no columns") {
-  const InfiniteKernel kernel("dense(4) relu dense(1)", 3);
-  const Tensor none = Tensor::zeros({0, 3}, DType::f64), one = Tensor::full({1, 3}, 1, DType::f64);
-  const auto nobody = kernel.points(none), somebody = kernel.points(one);
-  kernel.gram(*nobody, *somebody, Tensor::empty({0, 1}));
-  kernel.gram(*somebody, *nobody, Tensor::empty({1, 0}));
-  kernel.gram_lower(*nobody, Tensor::empty({0, 0}));
-  CHECK(kernel.diag(*nobody).shape() == Shape{0});
-  CHECK(kernel.product(*nobody, Tensor::zeros({0, 2}, DType::f64)).shape() == Shape{0, 2});
-  CHECK(kernel.product(*somebody, Tensor::zeros({1, 0}, DType::f64)).shape() == Shape{1, 0});
-}
-
 TEST_CASE("the infinite kernel gives the same on a GPU") {
   if (!test::gpu_here("infinite_kernel")) return;
   for (const char* net : kNets) {

@@ -1,4 +1,4 @@
-// What the kernel of infinite width refuses, and how it says so.
+// What the kernel of infinite width refuses, and how it says so; and inputs of no size.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -40,4 +40,16 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
   CHECK_THROWS_AS(kernel.product(*points, Tensor::zeros({4, 1})), ShapeError);
   const InfiniteKernel other("dense(3) relu dense(1)", 2);
   CHECK(message_of([&] { other.diag(*points); }) == "diag: got points of another kernel");
+}
+
+TEST_CASE("no inputs, one input, no columns") {
+  const InfiniteKernel kernel("dense(4) relu dense(1)", 3);
+  const Tensor none = Tensor::zeros({0, 3}, DType::f64), one = Tensor::full({1, 3}, 1, DType::f64);
+  const auto nobody = kernel.points(none), somebody = kernel.points(one);
+  kernel.gram(*nobody, *somebody, Tensor::empty({0, 1}));
+  kernel.gram(*somebody, *nobody, Tensor::empty({1, 0}));
+  kernel.gram_lower(*nobody, Tensor::empty({0, 0}));
+  CHECK(kernel.diag(*nobody).shape() == Shape{0});
+  CHECK(kernel.product(*nobody, Tensor::zeros({0, 2}, DType::f64)).shape() == Shape{0, 2});
+  CHECK(kernel.product(*somebody, Tensor::zeros({1, 0}, DType::f64)).shape() == Shape{1, 0});
 }

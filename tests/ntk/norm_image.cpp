@@ -34,45 +34,9 @@ const std::vector<std::string> kSpecs = {
     "dense(3) relu dense(12) layernorm dense(4) relu dense(1)",
 };
 
-TEST_CASE("norm_image: any lambda's bound holds for every input, and its subgradient supports it") {
-  int images = 0;
-  for (const std::string& spec : kSpecs)
-    for (std::uint64_t seed = 0; seed < 12; ++seed) {
-      CAPTURE(spec);
-      CAPTURE(seed);
-      const Net net = random_net(spec, 2, seed);
-      const NormSet set = tail_of(net).set;
-      if (!set.image) continue;
-      ++images;
-      const NormImage& image = *set.image;
-      const auto rank = static_cast<std::size_t>(set.rank);
-      const auto multipliers = [&](std::uint64_t from, double inner) {
-        Vector x = draws(image.multipliers(), from);
-        for (std::size_t i = rank; i < x.size(); ++i) {
-          x[i] *= inner;
-          if (image.not_negative(i)) x[i] = std::abs(x[i]);
-        }
-        return x;
-      };
-      const std::vector<Vector> h = some_h(net, seed, 60);
-      for (double inner : {0.0, 0.3, 1.0}) {
-        const Vector x = multipliers(seed + 40, inner), y = multipliers(seed + 80, inner);
-        Vector slope(x.size()), other(x.size());
-        const double at_x = image(x.data(), 1e-9, slope.data(), nullptr).bound,
-                     at_y = image(y.data(), 1e-9, other.data(), nullptr).bound;
-        for (const Vector& each : h) {
-          const Vector u = coordinates(set, each);
-          CHECK(dot(u, Vector(x.begin(), x.begin() + set.rank)) <= at_x + 1e-9);
-        }
-        double along = 0;
-        for (std::size_t i = 0; i < x.size(); ++i) along += slope[i] * (y[i] - x[i]);
-        CHECK(at_y >= at_x + along - 1e-4 * (1 + at_x));
-      }
-    }
-  CHECK(images > 50);
-}
-
-TEST_CASE("tail_dual: with an image, any multipliers bound what the net does") {
+// Calls f(net, tail, seed) for every net whose image is bounded, and returns how many there were.
+template <class F>
+int for_each_image(F f) {
   int images = 0;
   for (const std::string& spec : kSpecs)
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
@@ -80,31 +44,72 @@ TEST_CASE("tail_dual: with an image, any multipliers bound what the net does") {
       CAPTURE(seed);
       const Net net = random_net(spec, 2, seed);
       const Tail tail = tail_of(net);
-      if (!tail.set.image || tail.activations.size() != 1) continue;
+      if (!tail.set.image) continue;
       ++images;
-      const UnitRows rows(tail);
-      const std::vector<Units> layers = {
-          first_units(tail, rows, linear_intervals(tail.affine[0], tail.set))};
-      const TailDual dual(rows, tail.set, layers, 1, rows.centred(), true);
-      const Affine& last = tail.affine.back();
-      const auto at = [&](const Vector& x, Vector& gradient) {
-        return dual(last.weight, last.bias[0], x, 1e-9, gradient).bound;
-      };
-      const auto multipliers = [&](std::uint64_t from) {
-        Vector x = draws(dual.multipliers().size, from);
-        for (std::size_t i = 0; i < x.size(); ++i)
-          if (dual.multipliers().not_negative[i]) x[i] = std::abs(x[i]);
-        return x;
-      };
-      const Vector x = multipliers(seed + 7), y = multipliers(seed + 70);
-      Vector slope, other;
-      const double at_x = at(x, slope), at_y = at(y, other);
-      const Naive naive(net);
-      for (const Vector& h : some_h(net, seed, 40)) CHECK(naive.behind(h)[0] <= at_x + 1e-9);
+      f(net, tail, seed);
+    }
+  return images;
+}
+
+TEST_CASE("norm_image: any lambda's bound holds for every input, and its subgradient supports it") {
+  const int images = for_each_image([](const Net& net, const Tail& tail, std::uint64_t seed) {
+    const NormSet& set = tail.set;
+    const NormImage& image = *set.image;
+    const auto rank = static_cast<std::size_t>(set.rank);
+    const auto multipliers = [&](std::uint64_t from, double inner) {
+      Vector x = draws(image.multipliers(), from);
+      for (std::size_t i = rank; i < x.size(); ++i) {
+        x[i] *= inner;
+        if (image.not_negative(i)) x[i] = std::abs(x[i]);
+      }
+      return x;
+    };
+    const std::vector<Vector> h = some_h(net, seed, 60);
+    for (double inner : {0.0, 0.3, 1.0}) {
+      const Vector x = multipliers(seed + 40, inner), y = multipliers(seed + 80, inner);
+      Vector slope(x.size()), other(x.size());
+      const double at_x = image(x.data(), 1e-9, slope.data(), nullptr).bound,
+                   at_y = image(y.data(), 1e-9, other.data(), nullptr).bound;
+      for (const Vector& each : h) {
+        const Vector u = coordinates(set, each);
+        CHECK(dot(u, Vector(x.begin(), x.begin() + set.rank)) <= at_x + 1e-9);
+      }
       double along = 0;
       for (std::size_t i = 0; i < x.size(); ++i) along += slope[i] * (y[i] - x[i]);
-      CHECK(at_y >= at_x + along - 1e-4 * (1 + std::abs(at_x)));
+      CHECK(at_y >= at_x + along - 1e-4 * (1 + at_x));
     }
+  });
+  CHECK(images > 50);
+}
+
+TEST_CASE("tail_dual: with an image, any multipliers bound what the net does") {
+  int images = 0;
+  for_each_image([&](const Net& net, const Tail& tail, std::uint64_t seed) {
+    if (tail.activations.size() != 1) return;
+    ++images;
+    const UnitRows rows(tail);
+    const std::vector<Units> layers = {
+        first_units(tail, rows, linear_intervals(tail.affine[0], tail.set))};
+    const TailDual dual(rows, tail.set, layers, 1, rows.centred(), true);
+    const Affine& last = tail.affine.back();
+    const auto at = [&](const Vector& x, Vector& gradient) {
+      return dual(last.weight, last.bias[0], x, 1e-9, gradient).bound;
+    };
+    const auto multipliers = [&](std::uint64_t from) {
+      Vector x = draws(dual.multipliers().size, from);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (dual.multipliers().not_negative[i]) x[i] = std::abs(x[i]);
+      return x;
+    };
+    const Vector x = multipliers(seed + 7), y = multipliers(seed + 70);
+    Vector slope, other;
+    const double at_x = at(x, slope), at_y = at(y, other);
+    const Naive naive(net);
+    for (const Vector& h : some_h(net, seed, 40)) CHECK(naive.behind(h)[0] <= at_x + 1e-9);
+    double along = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) along += slope[i] * (y[i] - x[i]);
+    CHECK(at_y >= at_x + along - 1e-4 * (1 + std::abs(at_x)));
+  });
   CHECK(images > 40);
 }
 
