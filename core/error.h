@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -12,16 +13,28 @@
 
 namespace keel {
 
-/// Everything keel refuses throws an Error; what() reads "tag: got ..., wanted ...".
+/// Somebody else's text as a message shows it: control characters, line ends too, become '?', and
+/// what is longer than `longest` bytes ends in "...".
+inline std::string shown(std::string_view text, std::size_t longest = 80) {
+  std::size_t end = std::min(text.size(), longest);
+  while (end < text.size() && end > 0 && (text[end] & 0xC0) == 0x80) --end;  // within a character
+  std::string line(text.substr(0, end));
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
+  return end < text.size() ? line + "..." : line;
+}
+
+/// Everything keel refuses throws an Error; what() is one line: "tag: got ..., wanted ...".
 class Error : public std::runtime_error {
  public:
   Error(std::string_view tag, std::string_view message)
-      : std::runtime_error(fmt::format("{}: {}", tag, message)), tag_(tag) {}
+      : std::runtime_error(shown(fmt::format("{}: {}", tag, message), kLongest)), tag_(tag) {}
 
   /// Who refused: the op, class or command, e.g. "layer_norm".
   const std::string& tag() const noexcept { return tag_; }
 
  private:
+  static constexpr std::size_t kLongest = 8000;  // bytes: a path alone may have 4095
   std::string tag_;
 };
 

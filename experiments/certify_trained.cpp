@@ -26,7 +26,7 @@ std::int64_t input_width(const std::string& path) {
   const Tensor* first = content.find("0.weight");
   check(first != nullptr, "certify", "{} has no '0.weight', wanted a torch.nn.Sequential's names",
         path);
-  check<ShapeError>(first->rank() == 2 && first->size(1) >= 1, "certify",
+  check<ShapeError>(first->rank() == 2 && first->elements() > 0, "certify",
                     "{}: '0.weight' has shape {}, wanted [out, in]", path, first->shape());
   return first->size(1);
 }

@@ -108,7 +108,8 @@ Standardiser::Standardiser(Standardise what, const Examples& training)
     for (std::int64_t row = 0; row < training.rows; ++row)
       squares += (in_units(row) - sum / n) * (in_units(row) - sum / n);
     column.mean = std::ldexp(sum / n, unit);
-    if (squares > 0) column.scale = std::ldexp(std::sqrt(squares / n), unit);
+    const double scale = std::ldexp(std::sqrt(squares / n), unit);
+    if (scale > 0) column.scale = scale;  // of denormal numbers it may vanish
     return true;
   };
   if (what == Standardise::xy) fit(y_, [&](std::int64_t row) { return training.y[row]; });

@@ -25,40 +25,107 @@ template <class... Parts>
   throw DataError(path, fmt::format(format, std::forward<Parts>(parts)...));
 }
 
-// What stands between `before` and `after` behind 'key' in {'descr': '<f4', ...}.
-std::string_view entry(const std::string& path, std::string_view header, std::string_view key,
-                       char before, char after) {
-  const std::size_t at = header.find(fmt::format("'{}':", key));
-  const std::size_t begin = at == header.npos ? at : header.find(before, at + key.size() + 3);
-  const std::size_t end = begin == header.npos ? begin : header.find(after, begin + 1);
-  if (end == header.npos) refuse(path, "the .npy header has no readable '{}'", key);
-  return header.substr(begin + 1, end - begin - 1);
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const auto begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-DType parse_dtype(const std::string& path, std::string_view header) {
-  const std::string_view descr = entry(path, header, "descr", '\'', '\'');
-  if (descr == "<f4") return DType::f32;
-  if (descr == "<f8") return DType::f64;
-  refuse(path, "got dtype '{}', wanted '<f4' (float32) or '<f8' (float64)", descr);
-}
-
-// "(3, 4)" without its brackets, or "3,", or nothing for a scalar.
-Shape parse_shape(const std::string& path, std::string_view header) {
-  const std::string_view text = entry(path, header, "shape", '(', ')');
-  Shape shape;
-  const char* at = text.data();
-  const char* end = at + text.size();
-  while (true) {
-    while (at < end && (*at == ' ' || *at == ',')) ++at;
-    if (at == end) return shape;
-    std::int64_t size = 0;
-    const auto [stop, problem] = std::from_chars(at, end, size);
-    if (problem != std::errc() || size < 0) refuse(path, "got shape ({})", text);
-    if (shape.rank() == Shape::kMaxRank)
-      refuse(path, "got shape ({}), wanted at most {} axes", text, Shape::kMaxRank);
-    shape.push_back(size);
-    at = stop;
+// Cuts off what stands before the first `end`, or a closing bracket, outside quotes and brackets.
+std::string_view take(std::string_view& rest, char end) {
+  std::size_t at = 0;
+  char quote = 0;
+  for (int depth = 0; at < rest.size(); ++at) {
+    const char c = rest[at];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '(' || c == '[' || c == '{') {
+      ++depth;
+    } else if (depth == 0 && (c == end || c == ')' || c == ']' || c == '}')) {
+      break;
+    } else if (c == ')' || c == ']' || c == '}') {
+      --depth;
+    }
   }
+  const std::string_view found = trimmed(rest.substr(0, at));
+  rest = trimmed(rest.substr(at));
+  return found;
+}
+
+// The values of {'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }, as they are written.
+struct Header {
+  std::string_view descr, fortran_order, shape;
+};
+
+Header parse_header(const std::string& path, std::string_view text) {
+  Header header;
+  const auto named = [&](std::string_view key) -> std::string_view* {
+    if (key == "'descr'") return &header.descr;
+    if (key == "'fortran_order'") return &header.fortran_order;
+    return key == "'shape'" ? &header.shape : nullptr;
+  };
+  std::string_view rest = trimmed(text);
+  bool sound = rest.starts_with('{');
+  if (sound) rest = trimmed(rest.substr(1));
+  while (sound && !rest.empty() && rest[0] != '}') {
+    std::string_view* value = named(take(rest, ':'));
+    sound = value && value->empty() && rest.starts_with(':');
+    if (!sound) break;
+    rest.remove_prefix(1);
+    *value = take(rest, ',');
+    sound = !value->empty() && (rest.starts_with(',') || rest.starts_with('}'));
+    if (sound && rest[0] == ',') rest = trimmed(rest.substr(1));
+  }
+  for (std::string_view key : {"'descr'", "'fortran_order'", "'shape'"})
+    if (named(key)->empty()) refuse(path, "the .npy header has no readable {}", key);
+  if (!sound || rest != "}")
+    refuse(path, "got .npy header {}, wanted descr, fortran_order and shape", shown(text));
+  return header;
+}
+
+DType parse_dtype(const std::string& path, std::string_view descr) {
+  if (descr == "'<f4'") return DType::f32;
+  if (descr == "'<f8'") return DType::f64;
+  if (descr.starts_with('['))
+    refuse(path,
+           "got the structured dtype {}, wanted '<f4' (float32) or '<f8' (float64): "
+           "numpy.lib.recfunctions.structured_to_unstructured makes columns of its fields",
+           shown(descr));
+  refuse(path, "got dtype {}, wanted '<f4' (float32) or '<f8' (float64)", shown(descr));
+}
+
+// "(3, 4)", "(3,)", or "()" for a scalar.
+Shape parse_shape(const std::string& path, std::string_view text) {
+  const auto refuse_shape = [&](std::string_view wanted) {
+    refuse(path, "got shape {}, wanted {}", shown(text), wanted);
+  };
+  constexpr std::string_view kWanted = "whole numbers as in (2, 3) or (2,)";
+  if (!text.starts_with('(') || !text.ends_with(')')) refuse_shape(kWanted);
+  Shape shape;
+  bool comma = false;
+  for (std::string_view rest = trimmed(text.substr(1, text.size() - 2)); !rest.empty();) {
+    std::int64_t size = 0;
+    const auto [stop, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), size);
+    const auto digits = static_cast<std::size_t>(stop - rest.data());
+    if (problem != std::errc() || size < 0 || (rest[0] == '0' && digits > 1) || rest[0] == '-')
+      refuse_shape(kWanted);
+    if (shape.rank() == Shape::kMaxRank)
+      refuse_shape(fmt::format("at most {} axes", int{Shape::kMaxRank}));
+    try {
+      shape.push_back(size);
+    } catch (const ShapeError&) {
+      refuse_shape("fewer elements than 2^63");
+    }
+    rest = trimmed(rest.substr(digits));
+    comma = rest.starts_with(',');
+    if (!comma && !rest.empty()) refuse_shape(kWanted);
+    if (comma) rest = trimmed(rest.substr(1));
+  }
+  if (shape.rank() == 1 && !comma) refuse_shape(kWanted);  // Python's (2) is no tuple
+  return shape;
 }
 
 template <class T>
@@ -71,9 +138,7 @@ void check_finite(const std::string& path, const T* values, std::int64_t count) 
 
 }  // namespace
 
-Tensor read_npy(const std::string& path) {
-  const std::string bytes = read_file(path);
-  const std::string_view view = bytes;
+Tensor parse_npy(std::string_view view, const std::string& path) {
   if (!view.starts_with(kMagic))
     refuse(path, "got no .npy file (it does not start with \\x93NUMPY)");
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(view[i]); };
@@ -81,16 +146,19 @@ Tensor read_npy(const std::string& path) {
   const std::size_t length_bytes = version == 1 ? 2 : 4;
   if (view.size() < 8 + length_bytes) refuse(path, "the .npy header is cut short");
   if (version < 1 || version > 3) refuse(path, "got .npy version {}, wanted 1, 2 or 3", version);
+  if (byte(7) != 0) refuse(path, "got .npy version {}.{}, wanted {}.0", version, byte(7), version);
   std::size_t length = 0;
   for (std::size_t i = 0; i < length_bytes; ++i) length |= std::size_t{byte(8 + i)} << (8 * i);
   const std::size_t start = 8 + length_bytes + length;
   if (view.size() < start) refuse(path, "the .npy header is cut short");
 
-  const std::string_view header = view.substr(8 + length_bytes, length);
-  const DType dtype = parse_dtype(path, header);
-  if (entry(path, header, "fortran_order", ' ', ',') != "False")
+  const Header header = parse_header(path, view.substr(8 + length_bytes, length));
+  const DType dtype = parse_dtype(path, header.descr);
+  if (header.fortran_order == "True")
     refuse(path, "got Fortran order, wanted C order (numpy.ascontiguousarray)");
-  const Shape shape = parse_shape(path, header);
+  if (header.fortran_order != "False")
+    refuse(path, "got fortran_order {}, wanted False", shown(header.fortran_order));
+  const Shape shape = parse_shape(path, header.shape);
   const auto count = static_cast<std::uint64_t>(shape.elements());
   const std::size_t held = (view.size() - start) / size_of(dtype);
   if (held < count)
@@ -102,11 +170,13 @@ Tensor read_npy(const std::string& path) {
   const Tensor tensor = Tensor::empty(shape, dtype);
   dispatch(dtype, [&](auto t) {
     using T = decltype(t);
-    if (count > 0) std::memcpy(tensor.data<T>(), bytes.data() + start, tensor.bytes());
+    if (count > 0) std::memcpy(tensor.data<T>(), view.data() + start, tensor.bytes());
     check_finite(path, tensor.data<T>(), shape.elements());
   });
   return tensor;
 }
+
+Tensor read_npy(const std::string& path) { return parse_npy(read_file(path), path); }
 
 void write_npy(const std::string& path, const Tensor& tensor, const WorkProgress& progress) {
   std::string sizes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "../core/tensor.h"
 #include "../core/work_progress.h"
@@ -12,6 +13,9 @@ namespace keel {
 /// cut short or no .npy, or holds another dtype, Fortran order, more than four axes, or a number
 /// that is not finite.
 Tensor read_npy(const std::string& path);
+
+/// The same from memory; `file` is what messages call it.
+Tensor parse_npy(std::string_view bytes, const std::string& file);
 
 /// Writes version 1.0, atomically. Throws keel::Error where it cannot.
 void write_npy(const std::string& path, const Tensor& tensor, const WorkProgress& progress = {});

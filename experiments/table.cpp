@@ -10,14 +10,8 @@
 namespace keel {
 namespace {
 
-// A field as a message shows it: one line, printable, not too long.
-std::string shown(std::string_view field) {
-  constexpr std::size_t kLongest = 40;
-  std::string text(field.substr(0, kLongest));
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
-  return field.size() > kLongest ? text + "..." : text;
-}
+// A field as a message shows it.
+std::string field_text(std::string_view field) { return shown(field, 40); }
 
 struct Place {
   std::int64_t line = 0, column = 0;  // from 1; 0: the file, or the line, as a whole
@@ -31,7 +25,7 @@ template <class... Parts>
   std::string where;
   if (place.line > 0) where = fmt::format("line {}", place.line);
   if (place.column > 0) where += fmt::format(", column {}", place.column);
-  if (!place.name.empty()) where += fmt::format(" ({})", shown(place.name));
+  if (!place.name.empty()) where += fmt::format(" ({})", field_text(place.name));
   if (!where.empty()) where += ": ";
   throw DataError(file, where + fmt::format(format, std::forward<Parts>(parts)...), place.line,
                   place.column);
@@ -114,7 +108,7 @@ class Splitter {
     rest = rest.substr(i + 1);
     if (separator_ != ' ') rest = trimmed(rest);
     if (!rest.empty() && !(separator_ == ' ' ? is_blank(rest[0]) : rest[0] == separator_))
-      refuse(file_, {line_, column}, "got '{}' after a closing quote", shown(rest));
+      refuse(file_, {line_, column}, "got '{}' after a closing quote", field_text(rest));
     return trimmed(std::string_view(unquoted_).substr(begin));
   }
 
@@ -152,7 +146,7 @@ void read_row(Table& table, const std::vector<std::string_view>& fields, std::in
     }
     const Place place{line, col + 1, table.names.empty() ? std::string_view() : table.names[col]};
     refuse(table.file, place, "got {}, wanted a {}number{}",
-           fields[col].empty() ? "nothing" : fmt::format("'{}'", shown(fields[col])),
+           fields[col].empty() ? "nothing" : fmt::format("'{}'", field_text(fields[col])),
            reading == Reading::not_finite ? "finite " : "",
            line == 1 && reading == Reading::not_a_number ? " (a header has none)" : "");
   }
@@ -178,8 +172,10 @@ Table parse_table(std::string_view text, const std::string& file, std::int64_t m
   const bool header = std::all_of(fields.begin(), fields.end(), [&](std::string_view field) {
     return parse_number(field, ignored) == Reading::not_a_number;
   });
+  // Every field has a character and an end: a wide header over many short lines asks for no more.
   const auto lines = 1 + std::count(text.begin(), text.end(), '\n') + (text.empty() ? 0 : 1);
-  table.values.reserve(static_cast<std::size_t>(lines * table.cols));
+  table.values.reserve(
+      std::min(static_cast<std::size_t>(lines * table.cols), (line.size() + text.size()) / 2 + 2));
   if (header)
     table.names.assign(fields.begin(), fields.end());
   else
@@ -201,6 +197,10 @@ std::string read_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) refuse(path, {}, "there is no such file");
   if (std::filesystem::is_directory(path, ignored)) refuse(path, {}, "got a folder, wanted a file");
+  // Some, like /dev/zero, have no end.
+  if (std::filesystem::is_character_file(path, ignored) ||
+      std::filesystem::is_block_file(path, ignored))
+    refuse(path, {}, "got a device, wanted a file");
   std::ifstream file(path, std::ios::binary);
   std::string text;
   for (char part[1 << 16]; file.read(part, sizeof part) || file.gcount() > 0;)
@@ -218,7 +218,7 @@ std::int64_t find_column(const Table& table, const std::string& which) {
   if (found != table.names.end()) {
     if (std::find(found + 1, table.names.end(), which) != table.names.end())
       refuse(table.file, {1}, "more than one column is called '{}': give its number, from 0",
-             which);
+             shown(which));
     return found - table.names.begin();
   }
   std::int64_t index = 0;
@@ -228,14 +228,14 @@ std::int64_t find_column(const Table& table, const std::string& which) {
     return index < 0 ? index + table.cols : index;
 
   if (table.names.empty())
-    refuse(table.file, {}, "got column '{}', wanted 0 to {} (there is no header)", which,
+    refuse(table.file, {}, "got column '{}', wanted 0 to {} (there is no header)", shown(which),
            table.cols - 1);
   constexpr std::size_t kListed = 30;
   std::string columns;
   for (std::size_t i = 0; i < std::min(kListed, table.names.size()); ++i)
-    columns += fmt::format("{}{} {}", i ? ", " : "", i, shown(table.names[i]));
+    columns += fmt::format("{}{} {}", i ? ", " : "", i, field_text(table.names[i]));
   if (table.names.size() > kListed) columns += fmt::format(", ... {}", table.names.size() - 1);
-  refuse(table.file, {1}, "got column '{}', wanted one of: {}", which, columns);
+  refuse(table.file, {1}, "got column '{}', wanted one of: {}", shown(which), columns);
 }
 
 }  // namespace keel

@@ -131,18 +131,25 @@ std::unique_ptr<Outcome> Members::load(const Member& member) const {
         content.metadata["format"], kFormat);
   check(content.metadata["member"] == identity(member), kTag, "{}: is of '{}', wanted '{}'", path,
         content.metadata["member"], identity(member));
-  const auto take = [&](const char* name) {
+  const auto take = [&](const char* name, std::size_t count) {
     const Tensor* found = content.find(name);
     check(found != nullptr, kTag, "{}: '{}' is missing", path, name);
-    return found->to_vector<double>();
+    std::vector<double> values = found->to_vector<double>();
+    check(values.size() == count &&
+              std::ranges::all_of(values, [](double v) { return std::isfinite(v); }),
+          kTag, "{}: '{}' is {}, wanted {} finite numbers", path, name, found->shape(), count);
+    return values;
   };
-  auto outcome = std::make_unique<Outcome>(
-      Outcome{take("id"), take("ood"), 0, 0, Json::parse(content.metadata["details"])});
-  const std::vector<double> cost = take("cost");
-  check(cost.size() == 2, kTag, "{}: got {} costs, wanted 2", path, cost.size());
-  outcome->seconds = cost[0];
-  outcome->peak_bytes = cost[1];
-  return outcome;
+  const ProteinSplit split = split_protein(protein_, member.seed);
+  const std::vector<double> cost = take("cost", 2);
+  check(cost[0] >= 0 && cost[1] >= 0 && cost[1] < 1e18, kTag, "{}: got cost {} s and {} bytes",
+        path, cost[0], cost[1]);
+  Json details = Json::parse(content.metadata["details"], nullptr, false);
+  check(details.is_object() && (!member.is_kernel() || details.contains("bound")), kTag,
+        "{}: its details are no JSON object{}", path, member.is_kernel() ? " with a bound" : "");
+  return std::make_unique<Outcome>(Outcome{take("id", split.id.size()),
+                                           take("ood", split.ood.size()), cost[0], cost[1],
+                                           std::move(details)});
 }
 
 bool Members::train(const Member& member, const ProteinSplit& split,

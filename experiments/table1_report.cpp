@@ -22,16 +22,19 @@ const std::map<std::string, PaperRow>& paper_table() {
 
 bool is_kernel(const Table1Row& row) { return row.method.starts_with("ntk_"); }
 
-// On |prediction - mean of the training targets|; "inf" where there is none, "" but for kernels.
-std::string bound_text(const Table1Row& row) {
-  if (!is_kernel(row)) return "";
+// Of a kernel's row, on |prediction - mean of the training targets|; infinity where there is none.
+double bound_of(const Table1Row& row) {
   double largest = 0;
   for (const Outcome& outcome : row.outcomes) {
     const Json& bound = outcome.details.at("bound");  // null: infinity, once it was in a file
     largest = std::max(
         largest, bound.is_number() ? bound.get<double>() : std::numeric_limits<double>::infinity());
   }
-  return shortest(largest);
+  return largest;
+}
+
+std::string bound_text(const Table1Row& row) {
+  return is_kernel(row) ? shortest(bound_of(row)) : "";
 }
 
 std::string table_csv(const std::vector<Table1Row>& rows) {
@@ -196,7 +199,6 @@ std::string table1_text(const std::vector<Table1Row>& rows) {
   for (const Table1Row& row : rows) {
     const Estimate id = row.id(), ood = row.ood();
     const auto paper = paper_numbers(row.method);
-    const std::string bound = bound_text(row);
     cells.push_back(
         {row.method, std::to_string(row.seeds.size()), cell(id),
          paper ? fmt::format("{:.2f} +- {:.2f}", paper->id, paper->id_ci) : "-",
@@ -204,7 +206,7 @@ std::string table1_text(const std::vector<Table1Row>& rows) {
          paper ? fmt::format("{:.2f} +- {:.2f}", paper->ood, paper->ood_ci) : "-",
          paper ? mark(ood, ood_of(*paper)) : "", fmt::format("{:.1f}", row.seconds()),
          row.peak_bytes() > 0 ? human_bytes(static_cast<std::size_t>(row.peak_bytes())) : "-",
-         bound.empty() || bound == "inf" ? bound : fmt::format("{:.4g}", std::stod(bound))});
+         is_kernel(row) ? fmt::format("{:.4g}", bound_of(row)) : ""});
   }
   return text_table(cells, 1);
 }

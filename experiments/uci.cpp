@@ -34,11 +34,10 @@ struct Set {
 std::vector<std::int64_t> read_columns(const fs::path& path, std::int64_t cols) {
   std::vector<std::int64_t> columns;
   for (double value : read_table(path.string()).values) {
-    const auto column = static_cast<std::int64_t>(value);
-    if (static_cast<double>(column) != value || column < 0 || column >= cols)
+    if (value < 0 || value >= static_cast<double>(cols) || value != std::floor(value))
       throw DataError(path.string(),
                       fmt::format("got column {}, wanted one from 0 to {}", value, cols - 1));
-    columns.push_back(column);
+    columns.push_back(static_cast<std::int64_t>(value));
   }
   return columns;
 }

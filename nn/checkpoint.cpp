@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <cmath>
+
 #include "safetensors.h"
 
 namespace keel {
@@ -90,8 +92,9 @@ void read_checkpoint(const std::string& path, Checkpoint& into) {
             losses->dtype() == DType::f64,
         kTag, "{}: 'losses' is missing or not float64 [{}, epochs]", path, members);
   for (std::int64_t s = 0; s < members; ++s)
-    check(done[s] >= 0 && done[s] <= static_cast<double>(std::min(epochs, losses->size(1))), kTag,
-          "{}: member {} has done {} epochs, wanted at most {}", path, s, done[s], epochs);
+    check(done[s] >= 0 && done[s] <= static_cast<double>(std::min(epochs, losses->size(1))) &&
+              done[s] == std::floor(done[s]),
+          kTag, "{}: member {} has done {} epochs, wanted at most {}", path, s, done[s], epochs);
   // Found before anything is copied: a refused file leaves everything as it was.
   const auto like = [&](const std::string& name, const Tensor& wanted) -> const Tensor& {
     return find(content, path, name, wanted.shape(), wanted.dtype());

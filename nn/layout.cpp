@@ -6,7 +6,13 @@ void ParameterLayout::push_back(std::int64_t layer, const ParameterSpec& paramet
   constexpr std::int64_t kAlign = 16;
   entries_.push_back({fmt::format("{}.{}", layer, parameter.name), parameter.shape, elements_,
                       parameter.mean, parameter.stddev, parameter.scale, parameter.distribution});
-  elements_ += (members_ * parameter.shape.elements() + kAlign - 1) / kAlign * kAlign;
+  std::int64_t all = 0;
+  const bool too_many = __builtin_mul_overflow(members_, parameter.shape.elements(), &all) ||
+                        __builtin_add_overflow(all, kAlign - 1, &all) ||
+                        __builtin_add_overflow(elements_, all / kAlign * kAlign, &elements_);
+  check<ShapeError>(!too_many, "net",
+                    "layer {} brings the parameters of {} members to 2^63 or more", layer,
+                    members_);
 }
 
 Tensor ParameterLayout::view(const Tensor& flat, std::size_t p) const {

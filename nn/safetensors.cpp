@@ -45,7 +45,18 @@ struct Entry {
   std::uint64_t begin, end;
 };
 
-Entry parse_entry(const std::string& path, const std::string& name, const json& value) {
+// No deeper than any header needs to be: JSON is shown by recursion.
+json parse_header(const std::string& text) {
+  constexpr int kDeepest = 8;
+  const auto shallow = [](int depth, json::parse_event_t, const json&) {
+    return depth <= kDeepest;
+  };
+  if (text.find('\0') != text.npos) return {};  // where the parser would take it for the end
+  return json::parse(text, shallow, false);
+}
+
+Entry parse_entry(const std::string& path, const std::string& key, const json& value) {
+  const std::string name = shown(key);
   const auto dtype = value.is_object() ? value.find("dtype") : value.end();
   const auto shape = value.is_object() ? value.find("shape") : value.end();
   const auto offsets = value.is_object() ? value.find("data_offsets") : value.end();
@@ -54,21 +65,28 @@ Entry parse_entry(const std::string& path, const std::string& name, const json& 
              return item.is_number_unsigned();
            });
   };
-  check(dtype != value.end() && dtype->is_string() && shape != value.end() && all_counts(*shape) &&
-            offsets != value.end() && all_counts(*offsets) && offsets->size() == 2,
-        kTag, "{}: the header describes '{}' as {}, wanted dtype, shape and two data_offsets", path,
-        name, value.dump());
+  const bool sound = dtype != value.end() && dtype->is_string() && shape != value.end() &&
+                     all_counts(*shape) && offsets != value.end() && all_counts(*offsets) &&
+                     offsets->size() == 2;
+  if (!sound)
+    fail(kTag, "{}: the header describes '{}' as {}, wanted dtype, shape and two data_offsets",
+         path, name, shown(value.dump(), 200));
 
   const std::string kind = dtype->get<std::string>();
   check(kind == "F32" || kind == "F64", kTag, "{}: '{}' has dtype {}, wanted F32 or F64", path,
-        name, kind);
+        name, shown(kind));
   check(shape->size() <= Shape::kMaxRank, kTag, "{}: '{}' has {} axes, wanted at most {}", path,
         name, shape->size(), int{Shape::kMaxRank});
-  Entry entry{name, kind == "F32" ? DType::f32 : DType::f64, {}, (*offsets)[0], (*offsets)[1]};
+  Entry entry{key, kind == "F32" ? DType::f32 : DType::f64, {}, (*offsets)[0], (*offsets)[1]};
   for (const json& size : *shape) {
-    check(size.get<std::uint64_t>() < (std::uint64_t{1} << 62), kTag,
-          "{}: '{}' has an axis of {}, wanted less than 2^62", path, name, size.dump());
-    entry.shape.push_back(size.get<std::int64_t>());
+    const auto elements = size.get<std::uint64_t>();
+    check(elements < (std::uint64_t{1} << 62), kTag,
+          "{}: '{}' has an axis of {}, wanted less than 2^62", path, name, elements);
+    try {
+      entry.shape.push_back(static_cast<std::int64_t>(elements));
+    } catch (const ShapeError& error) {
+      fail<ShapeError>(kTag, "{}: '{}': {}", path, name, error.what());
+    }
   }
   return entry;
 }
@@ -79,12 +97,13 @@ void check_offsets(const std::string& path, const std::vector<Entry>& entries,
   std::uint64_t at = 0;
   for (const Entry& e : entries) {
     check(e.begin == at && e.begin <= e.end, kTag,
-          "{}: '{}' lies at bytes {} to {}, wanted from {}", path, e.name, e.begin, e.end, at);
+          "{}: '{}' lies at bytes {} to {}, wanted from {}", path, shown(e.name), e.begin, e.end,
+          at);
     const std::uint64_t elements = (e.end - e.begin) / size_of(e.dtype);
     check(elements == static_cast<std::uint64_t>(e.shape.elements()) &&
               elements * size_of(e.dtype) == e.end - e.begin,
-          kTag, "{}: '{}' {} of {} has {} bytes, wanted {} elements of {}", path, e.name, e.shape,
-          name_of(e.dtype), e.end - e.begin, e.shape.elements(), size_of(e.dtype));
+          kTag, "{}: '{}' {} of {} has {} bytes, wanted {} elements of {}", path, shown(e.name),
+          e.shape, name_of(e.dtype), e.end - e.begin, e.shape.elements(), size_of(e.dtype));
     at = e.end;
   }
   check(at == bytes, kTag, "{}: truncated or damaged: the tensors need {} bytes, the file has {}",
@@ -116,7 +135,7 @@ SafeTensors read_safetensors(const std::string& path) {
         length, size);
   std::string text(length, '\0');
   read_exactly(file.get(), text.data(), length, path);
-  const json header = json::parse(text, nullptr, false);
+  const json header = parse_header(text);
   check(header.is_object(), kTag, "{}: the header is no JSON object", path);
 
   SafeTensors content;
@@ -126,8 +145,12 @@ SafeTensors read_safetensors(const std::string& path) {
       entries.push_back(parse_entry(path, name, value));
       continue;
     }
-    for (const auto& [key, item] : value.items())
-      if (item.is_string()) content.metadata[key] = item.get<std::string>();
+    check(value.is_object(), kTag, "{}: __metadata__ is no JSON object", path);
+    for (const auto& [key, item] : value.items()) {
+      check(item.is_string(), kTag, "{}: __metadata__ has '{}', which is no text", path,
+            shown(key));
+      content.metadata[key] = item.get<std::string>();
+    }
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);

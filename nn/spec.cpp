@@ -26,7 +26,7 @@ struct Word {
   std::string_view text, name, inside;
   bool has_parentheses = false;
   int position = 0;
-  std::string at() const { return fmt::format("'{}' (word {})", text, position); }
+  std::string at() const { return fmt::format("'{}' (word {})", shown(text), position); }
 };
 
 // Blanks within parentheses belong to the word.
@@ -50,7 +50,7 @@ Word next_word(std::string_view& rest, int position) {
   }
   check(close != word.text.npos, "spec", "got {}, wanted a closing ')'", word.at());
   check(close > open && close + 1 == word.text.size(), "spec",
-        "got '{}' after ')' in {}, wanted a blank", word.text.substr(close + 1), word.at());
+        "got '{}' after ')' in {}, wanted a blank", shown(word.text.substr(close + 1)), word.at());
   word.inside = word.text.substr(open + 1, close - open - 1);
   return word;
 }
@@ -78,13 +78,13 @@ void parse_option(const Word& word, std::string_view option, LayerSpec& layer,
       equals == option.npos ? std::string_view() : trim(option.substr(equals + 1));
   if (name == "affine") {
     check(value == "0" || value == "1", "spec",
-          "got affine '{}' in {}, wanted affine=0 or affine=1", value, word.at());
+          "got affine '{}' in {}, wanted affine=0 or affine=1", shown(value), word.at());
     layer.affine = value == "1";
   } else if (name == "eps") {
     check(parse_whole(value, layer.eps) && std::isfinite(layer.eps) && layer.eps >= 0, "spec",
-          "got eps '{}' in {}, wanted a number >= 0", value, word.at());
+          "got eps '{}' in {}, wanted a number >= 0", shown(value), word.at());
   } else {
-    fail("spec", "unknown option '{}' in {}, wanted affine=0|1 or eps=value", trim(option),
+    fail("spec", "unknown option '{}' in {}, wanted affine=0|1 or eps=value", shown(trim(option)),
          word.at());
   }
   check(std::find(seen.begin(), seen.end(), name) == seen.end(), "spec",

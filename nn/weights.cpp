@@ -1,7 +1,5 @@
 #include "weights.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -51,7 +49,15 @@ void load_weights(Net& net, const std::string& path) {
   const SafeTensors content = read_safetensors(path);
   std::set<std::string> left;
   for (const auto& [name, tensor] : content.tensors) left.insert(name);
-  const auto left_text = [&] { return fmt::format("'{}'", fmt::join(left, "', '")); };
+  const auto left_text = [&] {
+    constexpr std::size_t kListed = 30;
+    std::string text;
+    std::size_t listed = 0;
+    for (const std::string& name : left)
+      if (++listed <= kListed) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", shown(name));
+    if (left.size() > kListed) text += fmt::format(" and {} more", left.size() - kListed);
+    return left.empty() ? "none" : text;
+  };
 
   Tensor flat = net.flat().to(Device::cpu()).clone();
   for (std::int64_t s = 0; s < net.members(); ++s)
@@ -59,8 +65,9 @@ void load_weights(Net& net, const std::string& path) {
       const auto& entry = net.layout().entries()[p];
       const std::string name = name_in_file(net, p, s);
       const Tensor* found = content.find(name);
-      check(found != nullptr, "weights", "{}: '{}' {} is missing; not used so far: {}", path, name,
-            entry.member, left.empty() ? "none" : left_text());
+      if (!found)
+        fail("weights", "{}: '{}' {} is missing; not used so far: {}", path, name, entry.member,
+             left_text());
       check<ShapeError>(found->shape() == entry.member, "weights",
                         "{}: '{}' has shape {}, wanted {}", path, name, found->shape(),
                         entry.member);

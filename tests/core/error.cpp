@@ -34,6 +34,20 @@ TEST_CASE("an error reads tag, got, wanted") {
   }
 }
 
+TEST_CASE("an error is one line, whatever the text in it") {
+  CHECK_THROWS_WITH_AS(fail("a\nb.csv", "got '{}'", "x\x1b[2J\x7f"), "a?b.csv: got 'x?[2J?'",
+                       Error);
+  try {
+    fail("a\nb.csv", "{}", std::string(100000, 'x'));
+  } catch (const Error& error) {
+    CHECK(error.tag() == "a\nb.csv");
+    CHECK(std::string(error.what()).size() < 9000);
+  }
+  CHECK(shown("12345", 5) == "12345");
+  CHECK(shown("123456", 5) == "12345...");
+  CHECK(shown("123\xC3\xA9\xC3\xA9", 6) == "123\xC3\xA9...");  // no half of a character
+}
+
 TEST_CASE("braces inside a formatted part stay as they are") {
   CHECK_THROWS_WITH_AS(fail("data", "got '{}'", "{0}"), "data: got '{0}'", Error);
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "../../core/random.h"
+#include "../../nn/safetensors.h"
 #include "../../nn/weights.h"
 #include "helpers.h"
 
@@ -176,6 +177,10 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
   refused({"--data", wide, "--target", "y"}, 1, "has 3 features");
   save_weights(Net(kNet, 2, {.members = 2}), net.weights);
   refused({}, 1, "holds an ensemble, wanted one net");
+  SafeTensors empty;  // of no bytes, whatever its second axis says
+  empty.tensors.emplace_back("0.weight", Tensor::zeros({0, std::int64_t{1} << 60}));
+  write_safetensors(net.weights, empty);
+  refused({}, 1, "'0.weight' has shape [0, 1152921504606846976], wanted [out, in]");
   net.folder.file("w.safetensors", "no tensors");
   refused({}, 1, "w.safetensors");
 

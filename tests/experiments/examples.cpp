@@ -20,6 +20,11 @@ TEST_CASE("examples: every column but the target is a feature") {
         "d: got 1 column, wanted the target and at least one feature");
 }
 
+TEST_CASE("examples: a deviation below the smallest number divides nothing") {
+  const Examples examples = training_examples(parse_table("0,1\n5e-324,2\n", "d"), "1");
+  CHECK(Standardiser(Standardise::x, examples).x(examples) == Values{0, 5e-324});
+}
+
 TEST_CASE("examples: a test table by name, by place, with and without the target") {
   const auto test = [](const char* text) {
     return test_examples(parse_table(text, "test.csv"), kTraining, "y");

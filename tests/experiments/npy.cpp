@@ -33,6 +33,11 @@ TEST_CASE("npy: what NumPy writes is read") {
     CHECK(m.dtype() == DType::f64);
     CHECK(m.to_vector<double>() == kSix);
   }
+  const Tensor other = read_npy(  // by another hand than NumPy's
+      folder.file("o.npy",
+                  npy_bytes("{'shape':(2,3,),\n 'descr':'<f8','fortran_order':False}", raw(kSix))));
+  CHECK(other.shape() == Shape{2, 3});
+  CHECK(other.to_vector<double>() == kSix);
   const Tensor v = read_npy(
       folder.file("v.npy", npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
                                      raw(std::vector<float>{1, 2, 3}))));
@@ -87,7 +92,24 @@ TEST_CASE("npy: what cannot be used is refused") {
         "shape [2, 4] needs 8 elements, the file is cut short after 6");
   CHECK(refused(npy_bytes(kMatrix, raw(kSix)) + "more") ==
         "got 4 bytes more than shape [2, 3] needs: wanted one array");
-  CHECK(refused(with("(2, 3)", "(-2, 3)")) == "got shape (-2, 3)");
+  CHECK(refused(with("(2, 3)", "(-2, 3)")) ==
+        "got shape (-2, 3), wanted whole numbers as in (2, 3) or (2,)");
+  for (const char* no_tuple : {"(6)", "(2 3)", "(2,,3)", "(,)", "(02, 3)", "(2L, 3L)", "6", "[6,]"})
+    CHECK(refused(with("(2, 3)", no_tuple)) ==
+          fmt::format("got shape {}, wanted whole numbers as in (2, 3) or (2,)", no_tuple));
+  CHECK(refused(with("(2, 3)", "(4611686018427387904, 4611686018427387904)")) ==
+        "got shape (4611686018427387904, 4611686018427387904), wanted fewer elements than 2^63");
+  CHECK(refused(with("'<f8'", "[('<f8', '<f4'), ('b', '<f4')]")) ==
+        "got the structured dtype [('<f8', '<f4'), ('b', '<f4')], wanted '<f4' (float32) or '<f8' "
+        "(float64): numpy.lib.recfunctions.structured_to_unstructured makes columns of its fields");
+  CHECK(refused(with("False", "0")) == "got fortran_order 0, wanted False");
+  CHECK(refused(with("'descr'", "'x': 1, 'descr'")) == "the .npy header has no readable 'descr'");
+  CHECK(refused(with(", }", ", 'shape': (6,)}")).starts_with("got .npy header {'descr': '<f8', "));
+  CHECK(refused(with("<f8", "<\nf8")) ==
+        "got dtype '<?f8', wanted '<f4' (float32) or '<f8' (float64)");
+  std::string minor = npy_bytes(kMatrix, raw(kSix));
+  minor[7] = 2;
+  CHECK(refused(minor) == "got .npy version 1.2, wanted 1.0");
   CHECK(refused(with("'shape'", "'form'")) == "the .npy header has no readable 'shape'");
   CHECK(refused(npy_bytes(kMatrix, raw(kSix)).substr(0, 60)) == "the .npy header is cut short");
   CHECK(refused(npy_bytes(kMatrix, raw(kSix)).substr(0, 7)) == "the .npy header is cut short");

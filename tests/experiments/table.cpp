@@ -82,6 +82,16 @@ TEST_CASE("table: files") {
         folder / "no.csv" + ": there is no such file");
   CHECK(message_of<DataError>([&] { read_table(folder.str()); }) ==
         folder.str() + ": got a folder, wanted a file");
+  // It has no end.
+  CHECK(message_of<DataError>([] { read_table("/dev/zero"); }) ==
+        "/dev/zero: got a device, wanted a file");
+}
+
+TEST_CASE("table: a wide header over many lines asks for no more memory than the text") {
+  std::string text = "1";
+  for (int i = 0; i < 300000; ++i) text += ",1";
+  CHECK(refusal(text + std::string(300000, '\n') + "1") ==
+        "d.csv: line 2: got a blank line, wanted 300001 fields as on line 1");
 }
 
 TEST_CASE("table: columns by name and by number") {
@@ -102,6 +112,7 @@ TEST_CASE("table: columns by name and by number") {
   const Table bare = parse_table("1 2 3", "d.txt");
   CHECK(find_column(bare, "-3") == 0);
   CHECK(refused(bare, "-4") == "d.txt: got column '-4', wanted 0 to 2 (there is no header)");
+  CHECK(refused(bare, "a\n") == "d.txt: got column 'a?', wanted 0 to 2 (there is no header)");
   CHECK(refused(bare, "1.5") == "d.txt: got column '1.5', wanted 0 to 2 (there is no header)");
 }
 

@@ -8,6 +8,7 @@
 #include "../../experiments/boosting.h"
 #include "../../experiments/table.h"
 #include "../../experiments/table1_report.h"
+#include "../../nn/safetensors.h"
 #include "../sanitized.h"
 #include "helpers.h"
 
@@ -195,6 +196,50 @@ TEST_CASE("table1: killed between members, it resumes to the same bytes; the oth
   std::vector<std::string> fresh = {"--seeds", "1", "--methods", "standard"};
   CHECK(data.run(parts, fresh).code == 0);
   CHECK(std::filesystem::exists(parts + "/members.old" + first.substr(8)));
+}
+
+TEST_CASE("table1: a finished member's file that is damaged is refused by one line") {
+  const Data data;
+  const std::string out = data.folder / "out";
+  const std::vector<std::string> arguments = {"--seeds",      "1",           "--methods",
+                                              "ntk_ln_first", "--ntk-ridge", "0.1",
+                                              "--ntk-rows",   "50",          "--resume"};
+  REQUIRE(data.run(out, arguments).code == 0);
+  const std::string path = out + "/members/ntk_ln_first_3.safetensors";
+  const SafeTensors sound = read_safetensors(path);
+  const auto refused = [&](auto change) {
+    SafeTensors content = sound;
+    change(content);
+    write_safetensors(path, content);
+    const Ran ran = data.run(out, arguments);
+    CHECK(ran.code == 1);
+    const std::string last = "keel: table1: " + path + ": ";
+    const std::size_t at = ran.err.find(last);
+    REQUIRE(at != std::string::npos);
+    CHECK(ran.err.find('\n', at) == ran.err.size() - 1);
+    return ran.err.substr(at + last.size());
+  };
+  const auto with_details = [&](const char* details) {
+    return refused([&](SafeTensors& content) { content.metadata["details"] = details; });
+  };
+  for (const char* details : {"", "{\"bound\"", "[1]", "{}"})
+    CHECK(with_details(details) == "its details are no JSON object with a bound\n");
+  const auto with_tensor = [&](const std::string& name, const Tensor& other) {
+    return refused([&](SafeTensors& content) {
+      for (auto& [key, tensor] : content.tensors)
+        if (key == name) tensor = other;
+    });
+  };
+  CHECK(with_tensor("id", Tensor::zeros({25}, DType::f64)) ==
+        "'id' is [25], wanted 26 finite numbers\n");
+  CHECK(with_tensor("ood", Tensor::full({40}, std::nan(""), DType::f64)) ==
+        "'ood' is [40], wanted 40 finite numbers\n");
+  CHECK(with_tensor("cost", Tensor::full({2}, -1, DType::f64)) == "got cost -1 s and -1 bytes\n");
+
+  SafeTensors tiny = sound;  // std::stod takes no denormal number
+  tiny.metadata["details"] = R"({"bound":1e-310})";
+  write_safetensors(path, tiny);
+  CHECK(data.run(out, arguments).code == 0);
 }
 
 TEST_CASE("table1: repeated rows without a ridge are named") {

@@ -78,6 +78,12 @@ TEST_CASE("uci: what is missing is named") {
   folder.file("set/index_target.txt", "1\n");
   ran = run_keel({"reproduce", "uci", "--data", folder.str(), "--out", folder / "out"});
   CHECK(ran.err.find("got column 2, wanted one from 0 to 1") != std::string::npos);
+  for (const char* no_column : {"1e+300", "-1", "0.5"}) {
+    folder.file("set/index_features.txt", no_column);
+    ran = run_keel({"reproduce", "uci", "--data", folder.str(), "--out", folder / "out"});
+    CHECK(ran.err.find(fmt::format("got column {}, wanted one from 0 to 1", no_column)) !=
+          std::string::npos);
+  }
 }
 
 }  // namespace

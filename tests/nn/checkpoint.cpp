@@ -147,6 +147,12 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
           fmt::format("{}'{}' is {}, wanted {}", head, name, was_double ? "float32" : "float64",
                       was_double ? "float64" : "float32"));
   }
+  SafeTensors half = sound;
+  for (auto& [key, tensor] : half.tensors)
+    if (key == "done") tensor = Tensor::full({1}, 1.5, DType::f64);
+  write_safetensors(file.path(), half);
+  CHECK(message(Net(kSpec, 2), inputs(), options) ==
+        head + "member 0 has done 1.5 epochs, wanted at most 2");
   SafeTensors content = sound;
   content.metadata["format"] = "pt";
   write_safetensors(file.path(), content);

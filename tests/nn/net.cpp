@@ -204,6 +204,12 @@ TEST_CASE("net: gradcheck of a whole net's loss") {
 }
 
 TEST_CASE("net: bad input") {
+  // 2^64 parameters and a few: they must not be counted as a few.
+  CHECK(message_of([] {
+          std::string wide;
+          for (int i = 0; i < 5; ++i) wide += "dense(2147483647) ";
+          Net(wide + "dense(1)", 1);
+        }) == "net: layer 2 brings the parameters of 1 members to 2^63 or more");
   const Net one("dense(2)", 3), two("dense(2)", 3, {.members = 2});
   CHECK(message_of([&] {
           one.predict(Tensor::zeros({4, 2}));

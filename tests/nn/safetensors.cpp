@@ -77,6 +77,7 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
         "truncated or no safetensors file: says its header has 2338328219631577204 bytes, the file "
         "has 27");
   CHECK(message(with_length("{garbage}")) == "the header is no JSON object");
+  CHECK(message(with_length(std::string("{}\0{}", 5))) == "the header is no JSON object");
   CHECK(message(with_length("[1, 2]")) == "the header is no JSON object");
   CHECK(message(with_length(R"({"a":3})")) ==
         "the header describes 'a' as 3, wanted dtype, shape and two data_offsets");
@@ -93,4 +94,16 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
                             "12345678")) == "'a' lies at bytes 4 to 8, wanted from 0");
   CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1],"data_offsets":[0,4]}})",
                             "1234")) == "'a' has 5 axes, wanted at most 4");
+  CHECK(message(with_length(
+            R"({"a":{"dtype":"F32","shape":[2305843009213693952,4],"data_offsets":[0,0]}})")) ==
+        "'a': shape: [2305843009213693952, 4] has more elements than 64 bits can count");
+  CHECK(message(with_length(R"({"a\u001b":{"dtype":"F\n","shape":[],"data_offsets":[0,4]}})")) ==
+        "'a?' has dtype F?, wanted F32 or F64");
+  CHECK(message(with_length(R"({"__metadata__":"pt"})")) == "__metadata__ is no JSON object");
+  CHECK(message(with_length(R"({"__metadata__":{"a":1}})")) ==
+        "__metadata__ has 'a', which is no text");
+  // Deeper than the stack is.
+  const std::string brackets(1000000, '[');
+  CHECK(message(with_length(R"({"a":)" + brackets + std::string(1000000, ']') + "}"))
+            .starts_with("the header describes 'a' as [[[[[[[[]]]]]]]], wanted dtype"));
 }

@@ -75,4 +75,7 @@ TEST_CASE("spec: errors quote the wrong word") {
         "spec: got 'relu' (word 1) as the first layer, wanted dense(width)");
   CHECK(message("dense(8) relu") ==
         "spec: got 'relu' (word 2) as the last layer, wanted dense(k) for k outputs");
+  CHECK(message("dense(8) layernorm(\n) dense(1)") ==
+        "spec: unknown option '' in 'layernorm(?)' (word 2), wanted affine=0|1 or eps=value");
+  CHECK(message(("dense(" + std::string(100000, '1') + ")").c_str()).size() < 300);
 }

@@ -119,6 +119,14 @@ TEST_CASE("weights: what does not fit is named, and the net stays as it was") {
             "'1.bias', '1.weight', '3.bias', '3.weight'");
   CHECK(message(kSpec, {.parameterisation = Parameterisation::ntk, .sigma_b2 = 0}) ==
         head + "'0.bias' has no effect in the NTK parameterisation with sigma_b2 = 0, wanted > 0");
+  SafeTensors many = read_safetensors(file.path());
+  for (int i = 0; i < 1000; ++i)
+    many.tensors.emplace_back(fmt::format("more\n{}", i), Tensor::zeros({1}));
+  write_safetensors(file.path(), many);
+  CHECK(
+      message(kSpec).ends_with("'more?123', 'more?124' and 970 more too, which 'dense(2) "
+                               "layernorm relu dense(1)' does not have"));
+  file.write(file_of_pytorch());
   SafeTensors damaged = read_safetensors(file.path());
   for (auto& [name, tensor] : damaged.tensors)
     if (name == "1.weight") fill(tensor.slice(1, 2), std::numeric_limits<double>::quiet_NaN());

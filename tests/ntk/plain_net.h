@@ -1,0 +1,189 @@
+// Random nets, and a net as plain loops in double, forward and back: it shares no code with
+// kernels/.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "../../nn/net.h"
+
+namespace plain_net {
+
+using namespace keel;  // NOLINT: a header of tests
+using Vector = std::vector<double>;
+
+struct Dice {
+  std::mt19937_64 random;
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
+  }
+  double normal() {  // of the generator's bits alone: the same everywhere
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += std::ldexp(static_cast<double>(random() >> 11), -53);
+    return sum;
+  }
+};
+
+inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
+  Spec spec;
+  const auto dense = [&](std::int64_t width) {
+    spec.push_back({.kind = LayerKind::dense, .width = width});
+  };
+  const auto norm = [&] {
+    spec.push_back({.kind = LayerKind::layernorm,
+                    .affine = dice.below(2) == 0,
+                    .eps = std::vector<double>{0, 1e-5, 1}[dice.below(3)]});
+  };
+  constexpr LayerKind kActivations[] = {LayerKind::relu, LayerKind::gelu, LayerKind::silu};
+  const std::int64_t blocks = 1 + dice.below(3), sure = dice.below(blocks);
+  for (std::int64_t i = 0; i < blocks; ++i) {
+    dense(1 + dice.below(widest));
+    if (dice.below(3) == 0 || (normed && i == sure)) norm();
+    if (dice.below(4) > 0) spec.push_back({.kind = kActivations[dice.below(3)]});
+    if (dice.below(5) == 0) norm();
+  }
+  dense(1 + dice.below(3));
+  return spec;
+}
+
+// Every parameter drawn, at one of several sizes; sometimes rows of zeros or all rows the same.
+inline Net random_net(Dice& dice, const Spec& spec, std::int64_t inputs, DType dtype) {
+  Net net(spec, inputs, {.seed = dice.random(), .dtype = dtype});
+  const double size = std::vector<double>{1e-3, 0.3, 1, 1, 30}[dice.below(5)];
+  for (std::size_t p = 0; p < net.layout().entries().size(); ++p) {
+    const Tensor home = net.layout().member_view(net.flat(), p, 0);
+    const bool repeated = dice.below(12) == 0, zero = dice.below(15) == 0;
+    Vector values(static_cast<std::size_t>(home.elements()));
+    const auto cols = static_cast<std::size_t>(home.size(-1));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = zero ? 0 : repeated && i >= cols ? values[i - cols] : size * dice.normal();
+    copy(home, Tensor::from(values, home.shape()).to(dtype));
+  }
+  return net;
+}
+
+// The net by plain loops: one row forward, and back from one output.
+class Plain {
+ public:
+  explicit Plain(const Net& net) : spec_(net.spec()) {
+    for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
+      parameters_.push_back(net.layout().member_view(net.flat(), p, 0).to_vector<double>());
+  }
+
+  Vector forward(Vector h) {
+    inputs_.clear();
+    std::size_t p = 0;
+    for (const LayerSpec& layer : spec_) {
+      inputs_.push_back(h);
+      h = forward(layer, p, h);
+      p += count(layer);
+    }
+    return h;
+  }
+
+  /// d f_output / d parameters, after forward().
+  std::vector<Vector> backward(std::size_t outputs, std::size_t output) {
+    std::vector<Vector> d_parameters(parameters_.size());
+    Vector d(outputs);
+    d[output] = 1;
+    std::size_t p = parameters_.size();
+    for (std::size_t i = spec_.size(); i-- > 0;) {
+      p -= count(spec_[i]);
+      d = backward(spec_[i], p, inputs_[i], d, d_parameters);
+    }
+    return d_parameters;
+  }
+
+ private:
+  static std::size_t count(const LayerSpec& layer) {
+    if (layer.kind == LayerKind::dense) return 2;
+    return layer.kind == LayerKind::layernorm && layer.affine ? 2 : 0;
+  }
+
+  // 1 / sqrt(variance + eps), and the centred row in the place of x; a constant row gives 0.
+  static double centre(Vector& x, double eps) {
+    const auto n = static_cast<double>(x.size());
+    bool constant = true;
+    long double mean = 0, variance = 0;
+    for (double value : x) constant &= value == x[0];
+    for (double value : x) mean += value;
+    mean /= n;
+    for (double& value : x) value = constant ? 0 : static_cast<double>(value - mean);
+    for (double value : x) variance += static_cast<long double>(value) * value;
+    const long double inside = variance / n + eps;  // in double the squares of 1e-200 vanish
+    return inside > 0 ? static_cast<double>(1 / std::sqrt(inside)) : 0;
+  }
+
+  static double value_of(LayerKind kind, double z) {
+    if (kind == LayerKind::relu) return std::max(z, 0.0);
+    if (kind == LayerKind::gelu) return 0.5 * z * std::erfc(-z / std::sqrt(2.0));
+    return z / (1 + std::exp(-z));
+  }
+
+  static double slope_of(LayerKind kind, double z) {
+    if (kind == LayerKind::relu) return z > 0;
+    if (kind == LayerKind::gelu)
+      return 0.5 * std::erfc(-z / std::sqrt(2.0)) + z * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
+    const double sigmoid = 1 / (1 + std::exp(-z));
+    return sigmoid + (z == 0 ? 0 : z * sigmoid * (1 - sigmoid));
+  }
+
+  Vector forward(const LayerSpec& layer, std::size_t p, Vector h) const {
+    if (layer.kind == LayerKind::dense) {
+      Vector out = parameters_[p + 1];
+      for (std::size_t o = 0; o < out.size(); ++o)
+        for (std::size_t j = 0; j < h.size(); ++j)
+          out[o] += parameters_[p][o * h.size() + j] * h[j];
+      return out;
+    }
+    const double scale = layer.kind == LayerKind::layernorm ? centre(h, layer.eps) : 1;
+    for (std::size_t j = 0; j < h.size(); ++j) {
+      if (layer.kind != LayerKind::layernorm)
+        h[j] = value_of(layer.kind, h[j]);
+      else
+        h[j] = (layer.affine ? parameters_[p][j] : 1) * h[j] * scale +
+               (layer.affine ? parameters_[p + 1][j] : 0);
+    }
+    return h;
+  }
+
+  Vector backward(const LayerSpec& layer, std::size_t p, const Vector& x, const Vector& d,
+                  std::vector<Vector>& d_parameters) const {
+    Vector d_x(x.size());
+    if (layer.kind == LayerKind::dense) {
+      d_parameters[p].resize(d.size() * x.size());
+      d_parameters[p + 1] = d;
+      for (std::size_t o = 0; o < d.size(); ++o)
+        for (std::size_t j = 0; j < x.size(); ++j) {
+          d_parameters[p][o * x.size() + j] = d[o] * x[j];
+          d_x[j] += parameters_[p][o * x.size() + j] * d[o];
+        }
+      return d_x;
+    }
+    if (layer.kind != LayerKind::layernorm) {
+      for (std::size_t j = 0; j < x.size(); ++j) d_x[j] = d[j] * slope_of(layer.kind, x[j]);
+      return d_x;
+    }
+    Vector h = x, d_h = d;  // h: standardised
+    const double scale = centre(h, layer.eps), n = static_cast<double>(x.size());
+    for (double& value : h) value *= scale;
+    if (layer.affine) {
+      d_parameters[p + 1] = d;
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        d_parameters[p].push_back(d[j] * h[j]);
+        d_h[j] = d[j] * parameters_[p][j];
+      }
+    }
+    double mean = 0, along = 0;
+    for (std::size_t j = 0; j < x.size(); ++j) mean += d_h[j] / n, along += d_h[j] * h[j] / n;
+    for (std::size_t j = 0; j < x.size(); ++j) d_x[j] = scale * (d_h[j] - mean - h[j] * along);
+    return d_x;
+  }
+
+  Spec spec_;
+  std::vector<Vector> parameters_, inputs_;
+};
+
+}  // namespace plain_net
