@@ -15,7 +15,9 @@
 #include <mutex>
 #include <vector>
 
+#include "accesses.h"
 #include "races.h"
+#include "traffic.h"
 
 #define __device__
 #define __global__
@@ -46,14 +48,17 @@ class Block {
     static bool forwards = false;
     forwards = !forwards;  // no order of blocks may be relied on
     running() = block;
-    Races::begin_launch();
+    Accesses::watched = Races::begin_launch() || Traffic::counts();
     for (std::int64_t b = 0; b < blocks; ++b) {
       const auto index = static_cast<unsigned>(forwards ? b : blocks - 1 - b);
       block->shared_.assign((shared_bytes + 15) / 16, Quad{-1, -1});
       Races::begin_block(index, block->shared_.data(), shared_bytes);
+      if (Traffic::counts()) Traffic::begin_block(block->shared_.data(), shared_bytes);
       block->run(index, threads, body);
     }
+    Accesses::watched = false;
     Races::end_launch();
+    if (Traffic::counts()) Traffic::end_launch();
     running() = nullptr;
   }
 
@@ -138,7 +143,7 @@ class Block {
   };
   enum class State { ready, at_shuffle, at_barrier, done };
   struct Thread {
-    static constexpr std::size_t kStack = 128 << 10;
+    static constexpr std::size_t kStack = Accesses::kStack;
     explicit Thread(unsigned index) : id(index) {
       getcontext(&context);
       context.uc_stack = {};
@@ -175,7 +180,9 @@ class Block {
   // setcontext asks the system at every switch; after the first time a jump will do.
   void resume(Thread& thread) {
     now_ = &thread;
+    Accesses::stack = reinterpret_cast<std::uintptr_t>(thread.stack.get());
     Races::switch_to(static_cast<std::int32_t>(thread.id));
+    if (Traffic::counts()) Traffic::switch_to(thread.id);
     if (_setjmp(scheduler_)) return;
     if (thread.begun) _longjmp(thread.place, 1);
     thread.begun = true;
@@ -204,6 +211,7 @@ class Block {
         Thread& thread = *threads_[forwards ? i : begin + end - 1 - i];
         if (thread.state == State::ready) resume(thread);
       }
+      if (Traffic::counts()) Traffic::meet();
       if (in(State::at_shuffle, begin, end) < kWarp) return;
       free(begin, end);
     }
@@ -229,7 +237,12 @@ class Block {
 
 /// cp.async and its like. Without a block, a test calling a kernel's body thread after thread, the
 /// copy is made at once.
-inline void copy_async(void* to, const void* from, std::size_t bytes) {
+/// Its traffic is counted where it is asked for.
+[[gnu::noinline]] inline void copy_async(void* to, const void* from, std::size_t bytes) {
+  if (Traffic::counts()) {
+    Traffic::touch(from, bytes, false, __builtin_return_address(0));
+    Traffic::touch(to, bytes, true, __builtin_return_address(0));
+  }
   Block::runs() ? Block::current().copy_async(to, from, bytes)
                 : static_cast<void>(std::memcpy(to, from, bytes));
 }

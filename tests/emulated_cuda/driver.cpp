@@ -284,6 +284,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, Work bo
   if (config.dynamicSmemBytes > static_cast<std::size_t>(allowed))
     return result(cudaErrorInvalidValue);
   const Work grid = [=, bytes = config.dynamicSmemBytes] {
+    Traffic::begin_launch(kernel);
     Block::run_grid(blocks, threads, bytes, body);
   };
   if (at_once(stream))

@@ -43,11 +43,10 @@ struct Shadow {
   bool holds(std::uintptr_t address) const { return begin <= address && address < end; }
 };
 
-// Plain variables: what is instrumented must not be called from here.
 Shadow device_memory[kDevices], statics, shared;
 Toucher now;
 std::uint32_t launches = 0;
-bool running = false, inside = false;
+bool running = false;
 
 bool wanted() {
   static const char* said = std::getenv("KEEL_EMULATED_RACES");
@@ -102,15 +101,15 @@ void touch_in(const Shadow& shadow, std::uintptr_t address, std::size_t bytes, b
 
 }  // namespace
 
-void Races::begin_launch() {
-  if (!wanted()) return;
+bool Races::begin_launch() {
+  if (!wanted()) return false;
   if (!statics.words) {
     statics.cover(__data_start, static_cast<std::size_t>(_end - __data_start));
     for (int device = 0; device < kDevices; ++device)
       device_memory[device].cover(memory_of(device).base(), Memory::kBytes);
   }
   now.launch = ++launches;
-  running = true;
+  return running = true;
 }
 
 void Races::begin_block(std::uint32_t index, const void* memory, std::size_t bytes) {
@@ -124,8 +123,7 @@ void Races::switch_to(std::int32_t thread) { now.thread = thread; }
 void Races::end_launch() { running = false; }
 
 void Races::touch(const void* pointer, std::size_t bytes, bool writes) {
-  if (!running || inside) return;
-  inside = true;
+  if (!running) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (shared.holds(address)) {
     touch_in(shared, address, bytes, writes, true);
@@ -133,35 +131,8 @@ void Races::touch(const void* pointer, std::size_t bytes, bool writes) {
     touch_in(statics, address, bytes, writes, true);
   } else {
     for (const Shadow& memory : device_memory)
-      if (memory.holds(address)) touch_in(memory, address, bytes, writes, false);
+      if (memory.holds(address)) return touch_in(memory, address, bytes, writes, false);
   }
-  inside = false;
 }
 
 }  // namespace keel::emulated
-
-// What -fsanitize=kernel-address has every access call.
-extern "C" {
-#define KEEL_ACCESS(bytes)                                  \
-  void __asan_load##bytes##_noabort(const void* address) {  \
-    keel::emulated::Races::touch(address, bytes, false);    \
-  }                                                         \
-  void __asan_store##bytes##_noabort(const void* address) { \
-    keel::emulated::Races::touch(address, bytes, true);     \
-  }
-KEEL_ACCESS(1)
-KEEL_ACCESS(2)
-KEEL_ACCESS(4)
-KEEL_ACCESS(8)
-KEEL_ACCESS(16)
-#undef KEEL_ACCESS
-void __asan_loadN_noabort(const void* address, std::size_t bytes) {
-  keel::emulated::Races::touch(address, bytes, false);
-}
-void __asan_storeN_noabort(const void* address, std::size_t bytes) {
-  keel::emulated::Races::touch(address, bytes, true);
-}
-void __asan_handle_no_return() {}
-void __asan_before_dynamic_init(const char*) {}
-void __asan_after_dynamic_init() {}
-}

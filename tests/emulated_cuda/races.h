@@ -1,6 +1,6 @@
 // Finds data races of an emulated GPU's threads, as compute-sanitizer's racecheck does of a real
-// one's, in device memory too: the compiler hands the accesses of device code to here (not those
-// that it vectorises with masks or makes by memcpy).
+// one's, in device memory too: accesses.cpp hands the accesses of device code to here (not those
+// that are made by memcpy).
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct Toucher {
 /// __shared__ ones are, and at the memory of all GPUs. KEEL_EMULATED_RACES=0 switches it off.
 class Races {
  public:
-  /// A new launch, whose blocks run from now on.
-  static void begin_launch();
+  /// A new launch, whose blocks run from now on. Returns whether races are looked for.
+  static bool begin_launch();
   static void begin_block(std::uint32_t index, const void* shared, std::size_t shared_bytes);
   static void pass_barrier();
   static void switch_to(std::int32_t thread);

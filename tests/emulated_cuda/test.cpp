@@ -195,6 +195,10 @@ void rounds_kernel(int barriers, float* into) {
     if (barriers == 2) __syncthreads();
   }
 }
+// Some threads add to one word: a write that the compiler knows to be of what was just read.
+void adding_kernel(int threads, float* into) {
+  if (static_cast<int>(threadIdx.x) < threads) into[0] += 1;
+}
 // Every block writes its number; one also reads, or writes, its neighbour's.
 void blocks_kernel(bool reads, bool writes, float* into) {
   into[blockIdx.x] = 1;
@@ -216,6 +220,8 @@ TEST_CASE("emulated: a race in shared memory, or between blocks, ends the progra
   CHECK(is_fatal([] { launch_on_gpu(3, 64, 0, next_kernel, false); }));
   launch_on_gpu(1, 64, 256, rounds_kernel, 2);
   CHECK(is_fatal([] { launch_on_gpu(1, 64, 256, rounds_kernel, 1); }));
+  launch_on_gpu(1, 2, 0, adding_kernel, 1);
+  CHECK(is_fatal([] { launch_on_gpu(1, 2, 0, adding_kernel, 2); }));
   launch_on_gpu(2, 1, 0, blocks_kernel, false, false);
   CHECK(is_fatal([] { launch_on_gpu(2, 1, 0, blocks_kernel, true, false); }));
   CHECK(is_fatal([] { launch_on_gpu(2, 1, 0, blocks_kernel, false, true); }));

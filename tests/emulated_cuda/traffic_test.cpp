@@ -1,0 +1,188 @@
+// What traffic.h counts: kernels of known cost, then the hot ones.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "../../core/cuda.cuh"
+#include "../../core/tensor.h"
+#include "traffic.h"
+#include "traffic_works.h"
+
+using namespace keel;
+using emulated::KernelTraffic;
+using emulated::Requests;
+using emulated::Space;
+using emulated::Traffic;
+
+namespace {
+
+struct alignas(16) Four {
+  float v[4];
+};
+
+float total(float x) { return x; }
+float total(double x) { return static_cast<float>(x); }
+[[maybe_unused]] float total(Four x) { return x.v[0] + x.v[1] + x.v[2] + x.v[3]; }
+
+// One warp: lane l loads element step l, and stores it beside its neighbours'.
+void strided_kernel(int step, const float* from, float* into) {
+  into[threadIdx.x] = from[threadIdx.x * static_cast<unsigned>(step)];
+}
+[[maybe_unused]] void wide_kernel(const Four* from, Four* into) {
+  const Four four = from[threadIdx.x];
+  into[threadIdx.x] = four;
+}
+// Two warps: each fills its tile [32, width] row by row, and lane l reads element step l.
+template <class T>
+void shared_kernel(int step, float* into) {
+  alignas(16) __shared__ T shared[32 * 33];
+  for (unsigned i = threadIdx.x; i < 32 * 33; i += 64) shared[i] = T{};
+  __syncthreads();
+  into[threadIdx.x] = total(shared[threadIdx.x % 32 * static_cast<unsigned>(step)]);
+}
+
+// The odd lanes only, and those twice: a GPU masks the others out.
+void masked_kernel(float* into) {
+  for (unsigned i = 0; i < threadIdx.x % 2 * 2; ++i) into[threadIdx.x * 2 + i] = 1;
+}
+
+template <class... Parameters, class... Arguments>
+KernelTraffic run(void (*kernel)(Parameters...), int threads, Arguments... arguments) {
+  const Device gpu = Device::cuda();
+  const auto kernels = Traffic::of([&] {
+    launch_kernel(gpu, "test", kernel, 1, threads, arguments...);
+    synchronize(gpu);
+  });
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels[0].kernel == reinterpret_cast<const void*>(kernel));
+  return kernels[0];
+}
+
+void check_cost(const Requests& counted, std::int64_t requests, std::int64_t cost,
+                std::int64_t fewest) {
+  CHECK(counted.requests == requests);
+  CHECK(counted.cost == cost);
+  CHECK(counted.fewest == fewest);
+}
+
+}  // namespace
+
+TEST_CASE("traffic: sectors of device memory") {
+  const Device gpu = Device::cuda();
+  const Tensor from = Tensor::zeros({1024}, DType::f32, gpu), into = from.clone();
+  const auto strided = [&](int step, int offset) {
+    return run(strided_kernel, 32, step, from.data<float>() + offset, into.data<float>());
+  };
+  for (const std::array<int, 4>& known :
+       {std::array{1, 0, 4, 4}, {1, 1, 5, 4}, {2, 0, 8, 4}, {8, 0, 32, 4}, {0, 0, 1, 1}}) {
+    const int step = known[0], offset = known[1], sectors = known[2], fewest = known[3];
+    CAPTURE(step);
+    CAPTURE(offset);
+    const KernelTraffic traffic = strided(step, offset);
+    check_cost(traffic.total(Space::device, false), 1, sectors, fewest);
+    check_cost(traffic.total(Space::device, true), 1, 4, 4);
+    CHECK(traffic.loaded == 32 * sectors);
+    CHECK(traffic.stored == 128);
+    CHECK(traffic.total(Space::device, false).lanes == 32);
+  }
+#ifndef __clang__
+  const KernelTraffic wide = run(wide_kernel, 32, reinterpret_cast<const Four*>(from.data<float>()),
+                                 reinterpret_cast<Four*>(into.data<float>()));
+  check_cost(wide.total(Space::device, false), 1, 16, 16);
+  check_cost(wide.total(Space::device, true), 1, 16, 16);
+#endif
+  const Requests masked = run(masked_kernel, 32, into.data<float>()).total(Space::device, true);
+  check_cost(masked, 2, 16, 4);
+  CHECK(masked.lanes == 32);
+}
+
+TEST_CASE("traffic: passes over the banks of shared memory") {
+  const Tensor into = Tensor::zeros({64}, DType::f32, Device::cuda());
+  const auto loads = [&](auto word, int step) {
+    const auto kernel = shared_kernel<decltype(word)>;
+    return run(kernel, 64, step, into.data<float>()).total(Space::shared, false);
+  };
+  // Of each of two warps. A column of a tile 32 wide, and of one 33 wide; one word for all.
+  check_cost(loads(0.0f, 1), 2, 2, 2);
+  check_cost(loads(0.0f, 32), 2, 64, 2);
+  check_cost(loads(0.0f, 33), 2, 2, 2);
+  check_cost(loads(0.0f, 0), 2, 2, 2);
+  check_cost(loads(0.0f, 2), 2, 4, 2);
+  check_cost(loads(0.0, 1), 2, 4, 4);
+  check_cost(loads(0.0, 2), 2, 8, 4);
+#ifndef __clang__
+  check_cost(loads(Four{}, 1), 2, 8, 8);
+  check_cost(loads(Four{}, 8), 2, 64, 8);
+  check_cost(loads(Four{}, 0), 2, 8, 8);
+  CHECK(loads(Four{}, 1).paired == 8);
+  CHECK(loads(Four{}, 0).paired == 4);
+#endif
+  const KernelTraffic traffic = run(shared_kernel<float>, 64, 1, into.data<float>());
+  check_cost(traffic.total(Space::shared, true), 33, 33, 33);
+}
+
+#ifndef __clang__  // which takes sixteen bytes apart, and puts neighbours together
+
+namespace {
+
+void check_space(const KernelTraffic& kernel, Space space, double loads, double stores) {
+  for (const bool writes : {false, true}) {
+    const Requests r = kernel.total(space, writes);
+    CAPTURE(writes);
+    CHECK(static_cast<double>(r.cost) <= (writes ? stores : loads) * static_cast<double>(r.fewest));
+  }
+}
+
+// At most so many times the least, of device and of shared memory.
+void check_kernel(const KernelTraffic& kernel, double device = 1, double shared = 1) {
+  check_space(kernel, Space::device, device, device);
+  check_space(kernel, Space::shared, shared, shared);
+}
+
+}  // namespace
+
+TEST_CASE("traffic: what streams touches the sectors it needs, once") {
+  std::vector<traffic_works::Work> works = traffic_works::maps();
+  for (const std::int64_t cols : {128, 768, 4096}) {
+    const std::int64_t rows = cols == 4096 ? 4 : 64;
+    const traffic_works::Work forward = traffic_works::layer_norm_forward(rows, cols);
+    const KernelTraffic kernel = traffic_works::counted(forward).at(0);
+    CHECK(kernel.loaded + kernel.stored ==
+          8 * rows * cols + 8 * std::max<std::int64_t>(rows, 8) + 8 * cols);
+    works.push_back(forward);
+    works.push_back(traffic_works::layer_norm_backward(rows, cols));
+  }
+  for (const traffic_works::Work& work : works) {
+    CAPTURE(work.label);
+    const auto kernels = traffic_works::counted(work);
+    REQUIRE(!kernels.empty());
+    for (const KernelTraffic& kernel : kernels) check_kernel(kernel);
+  }
+}
+
+TEST_CASE("traffic: the Gram matrix reads shared memory without conflicts") {
+  for (const int capability : {86, 90}) {
+    CAPTURE(capability);
+    const auto kernels = traffic_works::counted(traffic_works::gram(256, capability));
+    REQUIRE(kernels.size() == 2);  // packs panels, contracts
+    const KernelTraffic& contraction = kernels[1];
+    check_space(contraction, Space::device, 1, 1.2);  // the diagonal's tiles end within sectors
+    check_space(contraction, Space::shared, 1, 1);
+    CHECK(contraction.total(Space::shared, false).bytes > 0);
+  }
+}
+
+TEST_CASE("traffic: fused_mlp has few conflicts in shared memory") {
+  for (const auto& work : {traffic_works::fused("ensemble", 1, 2, 100, 32),
+                           traffic_works::fused("protein", 9, 1, 320, 64)}) {
+    CAPTURE(work.label);
+    const auto kernels = traffic_works::counted(work);
+    REQUIRE(kernels.size() == 2);
+    check_space(kernels[0], Space::device, 1.01, 1);
+    check_space(kernels[0], Space::shared, 1.01, 1.25);  // stores of products meet in pairs
+    check_kernel(kernels[1], 1.05);
+  }
+}
+
+#endif
