@@ -73,14 +73,15 @@ struct FmaProduct {
   static constexpr int kThreads = 256;
   static constexpr int kRows = sizeof(T) == 4 ? 8 : 4, kCols = 4;  // entries of a thread
 
-  /// Row and column of the tile that entry (r, c) of a thread is.
+  /// Row and column of the tile that entry (r, c) of a thread is. A warp is 4 x 8 threads;
+  /// neighbours (lane, lane ^ 1) read one right operand, which may spare a pass over the banks.
   KEEL_HD static int row_of(int id, int r) {
-    const int warp = id / 32, lane = id % 32;
-    return warp / kWarpsAcross * kWarpRows + r / kWide * 4 * kWide + lane / 8 * kWide + r % kWide;
+    const int warp = id / 32, down = (id & 1) | (id >> 3 & 2);
+    return warp / kWarpsAcross * kWarpRows + r / kWide * 4 * kWide + down * kWide + r % kWide;
   }
   KEEL_HD static int col_of(int id, int c) {
-    const int warp = id / 32, lane = id % 32;
-    return warp % kWarpsAcross * kWarpCols + c / kWide * 8 * kWide + lane % 8 * kWide + c % kWide;
+    const int warp = id / 32, across = id >> 1 & 7;
+    return warp % kWarpsAcross * kWarpCols + c / kWide * 8 * kWide + across * kWide + c % kWide;
   }
 
   /// Adds the products of the chunk in `slot` to the thread's sums.

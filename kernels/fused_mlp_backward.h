@@ -108,7 +108,7 @@ class FusedBackward : public FusedTile<kTileRows> {
       Quad sums;
       KEEL_UNROLL
       for (int c = 0; c < 4; ++c) sums.v[c] = t.narrow[r][c];
-      quad(stage_at(0) + t.id * 16 + 4 * r) = sums;
+      put_shared(stage_at(0) + t.id * 16 + 4 * r, sums);
     }
   }
 
@@ -154,12 +154,13 @@ class FusedBackward : public FusedTile<kTileRows> {
     const int cols = layer(l).outputs;
     const bool relu = layer(l).relu;
     each_quad(t, cols, [&](int, int, int row, int col) {
-      Quad& a = quad(hidden_at(l) + row * kStride + col);
+      float* at = hidden_at(l) + row * kStride + col;
+      const Quad a = quad(at);
       Quad d = derivative(l, row, col);
       KEEL_UNROLL
       for (int e = 0; e < 4; ++e)
         if (col + e >= cols || (relu && a.v[e] <= 0)) d.v[e] = 0;
-      a = d;
+      put_shared(at, d);
     });
   }
 
@@ -188,7 +189,7 @@ class FusedBackward : public FusedTile<kTileRows> {
         weighted[p] += d.v[e] * xhat.v[e];
       }
       t.value[p][j] = xhat;
-      quad(hidden_at(l) + row * kStride + col) = d;  // nobody reads the activations any more
+      put_shared(hidden_at(l) + row * kStride + col, d);  // nobody reads the activations any more
     });
     store_stats(t, 0, plain);
     store_stats(t, 1, weighted);
@@ -199,7 +200,7 @@ class FusedBackward : public FusedTile<kTileRows> {
   KEEL_HD void store_column_sums(const Thread& t, int cols, const Quad (&sums)[4]) const {
     KEEL_UNROLL
     for (int j = 0; j < 4; ++j)
-      if (col_of(t, j) < cols) quad(stage_at(0) + t.id / 8 * 128 + col_of(t, j)) = sums[j];
+      if (col_of(t, j) < cols) put_shared(stage_at(0) + t.id / 8 * 128 + col_of(t, j), sums[j]);
   }
 
   KEEL_HD void sum_columns(const Thread& t, int l, int kind, bool begins) const {
@@ -234,12 +235,14 @@ class FusedBackward : public FusedTile<kTileRows> {
       scale[p] = deviation_at(l)[row_of(t, p)];
     }
     each_quad(t, cols, [&](int p, int j, int row, int col) {
-      Quad& d = quad(hidden_at(l) + row * kStride + col);
+      float* at = hidden_at(l) + row * kStride + col;
+      Quad d = quad(at);
       KEEL_UNROLL
       for (int e = 0; e < 4; ++e) {
         const float pulled = scale[p] * (d.v[e] - mean_d[p] - t.value[p][j].v[e] * mean_dx[p]);
         d.v[e] = col + e < cols ? pulled : 0;
       }
+      put_shared(at, d);
     });
     if (layer(l).affine) sum_columns(t, l, FusedParameter::kGain, begins);
   }
@@ -289,7 +292,7 @@ class FusedBackward : public FusedTile<kTileRows> {
       Quad d;
       KEEL_UNROLL
       for (int c = 0; c < 4; ++c) d.v[c] = scale * t.tile[q][c];
-      quad(hidden_at(l) + Products::row_of<kTileRows>(t.id, q) * kStride + i) = d;
+      put_shared(hidden_at(l) + Products::row_of<kTileRows>(t.id, q) * kStride + i, d);
     }
   }
 };

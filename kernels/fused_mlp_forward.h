@@ -227,7 +227,7 @@ class FusedForward : public FusedTile<kTileRows> {
         a.v[e] = col + e < cols ? (relu && z < 0 ? 0 : z) : 0;
       }
       *kept(t, l, p, j) = xhat;
-      quad(hidden_at(l) + row * kStride + col) = a;
+      put_shared(hidden_at(l) + row * kStride + col, a);
     });
   }
 };
