@@ -126,7 +126,7 @@ def prose(text):
                          subsequent_indent="  " if text.startswith("- ") else "")
 
 
-def notable(works, end_to_end, constants):
+def notable(works, end_to_end):
     """What a reader should not have to find in the tables."""
     work = {w.label: w for w in works}
     path = {p.label.strip(): p for p in end_to_end}
@@ -136,16 +136,13 @@ def notable(works, end_to_end, constants):
 
     def of(beginning):
         return next(p for label, p in path.items() if label.startswith(beginning))
-    kept = constants["matrix"] + constants["vectors"] + 8 * hot.ROWS ** 2
     points = [
         f"Layer Norm backward leaves {back.blocks} blocks to {card.SMS} SMs for 8192 rows: the "
         f"fullest SM has more than its share (balance {card.balance(back.blocks):.0%}).",
         f"Double runs at 1/64 of float32. The exact regression takes "
-        f"{text(of('exact regression').expected)}; {text(of('5 products').expected)} of it make "
-        f"the kernel again in every sweep, {text(of('scale and factor').expected)} are the "
-        f"factorisation. Theta in double beside the factor, {kept / 1e9:.1f} GB in all, would "
-        f"{'' if kept < card.MEMORY else 'not '}fit, but the plan stops at half of what is free. "
-        "Even `scale_lower` is bound by double: its conversions.",
+        f"{text(of('exact regression').expected)}: {text(of('kernel matrix').expected)} make the "
+        f"kernel, {text(of('scale and factor').expected)} factor it in float32, "
+        f"{text(of('5 products').expected)} refine the answer with the kernel kept in double.",
         "The contraction of factors is bound by its loads of shared memory before its arithmetic, "
         "if a load of 16 bytes takes four cycles.",
         f"Figure 1 op by op is launches: {text(of('Figure 1:').expected)}, of which "
@@ -171,12 +168,12 @@ def page(build, kernels, numbers, works, constants, instructions):
     formulas = [[cell.replace("{pair}", str(pair)) for cell in row]
                 for row in [*hot.FORMULAS, *fused.FORMULAS]]
     end_to_end = [paths.figure1(), *paths.table1(), *fused.end_to_end(constants),
-                  *paths.regression(instructions)]
+                  *paths.regression(instructions, constants)]
     for path in end_to_end:
         path.formula = path.formula.replace("{pair}", str(pair))
     return "\n".join([
         "# RTX 3090: predicted, not measured\n", prose(HEAD.format(compiler=build.compiler())),
-        "\n## What stands out\n", notable(works, end_to_end, constants),
+        "\n## What stands out\n", notable(works, end_to_end),
         "\n## What fits on an SM\n", prose(FITS), "", *kernel_table(kernels, numbers),
         "\n## One kernel at one size\n", prose(times), "", *work_table(works, kernels, numbers),
         f"\nn rows, d columns, p parameters; C = {gram.columns} columns of factors of 9-128-128-1, "

@@ -96,7 +96,7 @@ def all_kernels(launchers, constants):
         "pairs": Kernel("kernel_pairs", "Pairs<float>", pairs, 256, "double"),
         "pairs64": Kernel("kernel_pairs", "Pairs<double>", pairs, 256, "double"),
         "mirror": Kernel("mirror_lower", row_program("MirrorTiles<float>"), tile, 128),
-        "scale": Kernel("scale_lower", row_program("ScaleLower<float, float>"), ROWS, 512,
+        "scale": Kernel("scale_lower", row_program("ScaleLower<double, float>"), ROWS, 512,
                         "double"),
     }
     for kernel in kernels.values():
@@ -183,8 +183,8 @@ def pairs_roof(pairs, instructions, bytes_out):
 
 
 def scale_roof(n):
-    # Into double and back, and two products: conversions run at the rate of double.
-    return Roof(4 * n * (n + 1), 0, 2 * 4 * n * (n + 1) / 2)
+    # Two products and a conversion to float32, which runs at the rate of double.
+    return Roof(6 * n * (n + 1), 0, 2 * 3 * n * (n + 1) / 2)
 
 
 def other_works(kernels, launchers, instructions):
@@ -202,10 +202,10 @@ def other_works(kernels, launchers, instructions):
     add(f"gather_rows, {n} x 9", "gather", n, Roof((sectors + 4 * 9 + 8) * n), STRIDED)
     m = 4096
     add(f"mirror_lower, {m} x {m}", "mirror", math.ceil(m / 32) ** 2, Roof(4 * m * m), STRIDED)
-    add(f"scale_lower, {n} x {n}", "scale", math.ceil(n / 2), scale_roof(n))
+    add(f"scale_lower, {n} x {n}, to float32", "scale", math.ceil(n / 2), scale_roof(n))
     for m in (8192, n):
-        add(f"kernel_pairs, n = {m}, lower triangle", "pairs",
-            m * math.ceil(m / launchers.pairs) / 2, pairs_roof(m * (m + 1) / 2, instructions, 4))
+        add(f"kernel_pairs, n = {m}, lower triangle", "pairs64",
+            m * math.ceil(m / launchers.pairs) / 2, pairs_roof(m * (m + 1) / 2, instructions, 8))
     return works
 
 
@@ -226,6 +226,6 @@ FORMULAS = [
     ("factor_gram: contraction", "2n(n + 1) + 4nD((t + 1) / 2 + 1), t = ceil(n / 128)",
      "2D of 128 x 64 entries in t(t + 1) tiles"),
     ("factor_gram: its panels", "4n(C + D)", "-"),
-    ("mirror_lower; scale_lower", "4nn; 4n(n + 1)", "scale: 4 double instructions an entry"),
-    ("kernel_pairs", "12 a pair, n(n + 1) / 2 pairs", "{pair} double instructions a pair"),
+    ("mirror_lower; scale_lower", "4nn; 6n(n + 1)", "scale: 3 double instructions an entry"),
+    ("kernel_pairs", "16 a pair, n(n + 1) / 2 pairs", "{pair} double instructions a pair"),
 ]

@@ -257,6 +257,10 @@ MemoryStats memory_stats(Device device) { return pool_of(device).stats(); }
 void reset_peak(Device device) { pool_of(device).reset_peak(); }
 void trim_memory(Device device) { pool_of(device).trim(); }
 
+std::size_t available_memory(Device device) {
+  return free_bytes(device) + memory_stats(device).cached;
+}
+
 void require_memory(Device device, std::size_t bytes, const char* what) {
   if (bytes <= free_bytes(device)) return;
   trim_memory(device);

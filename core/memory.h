@@ -62,6 +62,9 @@ void reset_peak(Device device);
 /// and up to 64 MiB in the cache of each other thread.
 void trim_memory(Device device);
 
+/// Bytes that could be had now: those the system has free, and those waiting in the pool.
+std::size_t available_memory(Device device);
+
 /// Throws OutOfMemory unless `bytes` more could be had now: for plans made before allocating.
 void require_memory(Device device, std::size_t bytes, const char* what);
 

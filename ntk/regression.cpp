@@ -12,6 +12,13 @@ namespace {
 
 using std::int64_t;
 
+// Half of a CPU's memory is left to others; a GPU's is this process's, but for the work space of
+// its libraries.
+std::size_t room_to_keep(Device device) {
+  const std::size_t available = available_memory(device);
+  return device.is_cpu() ? available / 2 : available - available / 8;
+}
+
 std::size_t bytes_of(double count, std::size_t size) {
   const double bytes = count * static_cast<double>(size);
   return bytes < 0x1p62 ? static_cast<std::size_t>(bytes) : std::size_t{1} << 62;
@@ -43,7 +50,7 @@ MemoryPlan Regression::plan(const Kernel& kernel, int64_t rows, int64_t targets,
       8);
   if (options.factor == DType::f64 || kernel.cheap_product()) return plan;
   const std::size_t kept = bytes_of(n * n, 8);
-  if (plan.total() + kept <= describe(kernel.device()).free_bytes / 2) plan.kept = kept;
+  if (plan.total() + kept <= room_to_keep(kernel.device())) plan.kept = kept;
   return plan;
 }
 

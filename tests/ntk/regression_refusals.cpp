@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "../../ntk/infinite_kernel.h"
 #include "../../ntk/regression.h"
+#include "../gpu.h"
 #include "../nn/message_of.h"
 #include "closed_kernel.h"
 
@@ -123,4 +125,28 @@ TEST_CASE("the plan counts bytes, and what does not fit is refused before it is 
   reset_peak(Device::cpu());
   CHECK_THROWS_AS(Regression(kernel, x, x), OutOfMemory);
   CHECK(memory_stats(Device::cpu()).peak_in_use == before);
+}
+
+TEST_CASE("what waits in the pool is available, on a GPU too") {
+  const bool gpu = test::gpu_here("what waits in the pool is available");
+  const Device device = gpu ? Device::cuda() : Device::cpu();
+  const InfiniteKernel kernel("dense(8) relu dense(1)", 2, {.device = device});
+  // 12 bytes an entry of Theta: a GPU gives more than half of what is free, a CPU does not.
+  const auto rows_that_take = [&](double share) {
+    return static_cast<std::int64_t>(
+        std::sqrt(share * static_cast<double>(available_memory(device)) / 12));
+  };
+  CHECK(Regression::plan(kernel, rows_that_take(0.4), 1, {}).kept > 0);
+  const std::int64_t n = rows_that_take(0.7);
+  CHECK((Regression::plan(kernel, n, 1, {}).kept > 0) == gpu);
+  CHECK(Regression::plan(kernel, rows_that_take(0.9), 1, {}).kept == 0);
+  trim_memory(device);
+  const std::size_t free = describe(device).free_bytes, size = std::size_t{256} << 20;
+  { const Storage waits(device, size); }
+  CHECK(memory_stats(device).cached >= size);
+  CHECK(available_memory(device) >= describe(device).free_bytes + size);
+  if (!gpu) return;  // other programs take and give a CPU's memory meanwhile
+  CHECK(describe(device).free_bytes <= free - size);
+  CHECK(available_memory(device) + size / 8 >= free);
+  CHECK(Regression::plan(kernel, n, 1, {}).kept > 0);
 }
