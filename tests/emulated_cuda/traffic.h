@@ -21,15 +21,15 @@ struct Requests {
   std::int64_t requests = 0, lanes = 0;  // lanes that took part, summed
   std::int64_t bytes = 0;                // distinct ones of each request
   /// Of device memory: sectors of 32 bytes. Of shared memory: passes over its 32 banks of four
-  /// bytes, each of which gives one word, to as many lanes as want it. As documented: a warp's
-  /// accesses of four bytes are one group of lanes, of eight bytes two, of sixteen bytes four, one
-  /// after another (CUDA C++ Programming Guide, shared memory of compute capability 2.x; the later
-  /// ones do not say).
+  /// bytes, each of which gives one word, to as many lanes as want it. A warp's accesses of four
+  /// bytes are one group of lanes, of eight bytes two, of sixteen bytes four, one after another
+  /// (NVIDIA at GTC 2019, S9593, on sixteen bytes: lanes 0 to 7 first, and so on).
   std::int64_t cost = 0;
   /// The least: as many sectors as its bytes fill; a pass a group, whose words fit the banks.
   std::int64_t fewest = 0;
   /// Of shared memory, where two groups go together if lanes 2 i and 2 i + 1, or i and i ^ 2, want
-  /// the same: not documented, but what kernels/fused_mlp_products.h was laid out for.
+  /// the same: not NVIDIA's word, but what kernels/fused_mlp_products.h was laid out for, and
+  /// Scott Gray saw (NervanaSystems/maxas, issue 8: two passes are the least of sixteen bytes).
   std::int64_t paired = 0;
 
   Requests& operator+=(const Requests&);
