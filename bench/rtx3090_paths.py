@@ -111,7 +111,7 @@ def table1(seeds=10, epochs=2500):
                           [(epochs * seeds, epoch(1, hot.ROWS, 9, n)) for n in NETS.values()])]
 
 
-SWEEPS = 5  # what every regression of experiments/results/table1_exact.json took
+SWEEPS = 5  # what every regression of experiments/results/table1.json took
 
 
 def keeps_theta(constants):
