@@ -93,8 +93,7 @@ def all_kernels(launchers, constants):
         "gather": Kernel("gather_rows, 9 columns", row_program("GatherRow<float>"), 9, 256),
         "pack": Kernel("factor_gram: pack panels", row_program("PackPanels<float>"),
                        constants["panel"], 256),
-        "pairs": Kernel("kernel_pairs", "Pairs<float>", pairs, 256, "double"),
-        "pairs64": Kernel("kernel_pairs", "Pairs<double>", pairs, 256, "double"),
+        "pairs": Kernel("kernel_pairs", "Pairs<double>", pairs, 256, "double"),
         "mirror": Kernel("mirror_lower", row_program("MirrorTiles<float>"), tile, 128),
         "scale": Kernel("scale_lower", row_program("ScaleLower<double, float>"), ROWS, 512,
                         "double"),
@@ -204,7 +203,7 @@ def other_works(kernels, launchers, instructions):
     add(f"mirror_lower, {m} x {m}", "mirror", math.ceil(m / 32) ** 2, Roof(4 * m * m), STRIDED)
     add(f"scale_lower, {n} x {n}, to float32", "scale", math.ceil(n / 2), scale_roof(n))
     for m in (8192, n):
-        add(f"kernel_pairs, n = {m}, lower triangle", "pairs64",
+        add(f"kernel_pairs, n = {m}, lower triangle", "pairs",
             m * math.ceil(m / launchers.pairs) / 2, pairs_roof(m * (m + 1) / 2, instructions, 8))
     return works
 

@@ -114,12 +114,14 @@ def table1(seeds=10, epochs=2500):
 SWEEPS = 5  # what every regression of experiments/results/table1.json took
 
 
+THETA = 8 * hot.ROWS ** 2  # bytes, in double
+
+
 def keeps_theta(constants):
     """Whether Regression::plan keeps Theta in double beside a float32 factor, all memory free."""
     sources.wanted("ntk/regression.cpp", r"device\.is_cpu\(\) \? available / 2 : "
                                          r"available - available / 8;")
-    kept = 8 * hot.ROWS ** 2
-    return constants["matrix"] + constants["vectors"] + kept <= card.MEMORY * 7 / 8
+    return constants["matrix"] + constants["vectors"] + THETA <= card.MEMORY * 7 / 8
 
 
 def regression(instructions, constants):
@@ -155,7 +157,6 @@ def memory(constants):
     """Whether the regression fits, by Regression::plan."""
     total32 = constants["matrix"] + constants["vectors"]
     total64 = constants["matrix64"] + constants["vectors64"]
-    kept = 8 * hot.ROWS ** 2
 
     def fits(size):
         return "fits" if size < card.MEMORY else "does NOT fit"
@@ -163,6 +164,6 @@ def memory(constants):
             f"{constants['matrix'] / 1e9:.2f} GB + vectors {constants['vectors'] / 1e9:.2f} GB = "
             f"{total32 / 1e9:.2f} GB: {fits(total32)} in 24 GB. With a float64 factor "
             f"{total64 / 1e9:.2f} GB: {fits(total64)}. Theta in double beside the float32 factor, "
-            f"{kept / 1e9:.1f} GB more, is kept where seven eighths of what is available hold both, "
-            f"{(total32 + kept) / 1e9:.1f} GB; otherwise every product makes it again. cuSOLVER's "
+            f"{THETA / 1e9:.1f} GB more, is kept where seven eighths of what is available hold both, "
+            f"{(total32 + THETA) / 1e9:.1f} GB; otherwise every product makes it again. cuSOLVER's "
             f"work space comes on top.")

@@ -24,17 +24,19 @@ inline std::string shown(std::string_view text, std::size_t longest = 80) {
   return end < text.size() ? line + "..." : line;
 }
 
+inline constexpr std::size_t kLongestMessage = 8000;  ///< bytes: a path alone may have 4095
+
 /// Everything keel refuses throws an Error; what() is one line: "tag: got ..., wanted ...".
 class Error : public std::runtime_error {
  public:
   Error(std::string_view tag, std::string_view message)
-      : std::runtime_error(shown(fmt::format("{}: {}", tag, message), kLongest)), tag_(tag) {}
+      : std::runtime_error(shown(fmt::format("{}: {}", tag, message), kLongestMessage)),
+        tag_(tag) {}
 
   /// Who refused: the op, class or command, e.g. "layer_norm".
   const std::string& tag() const noexcept { return tag_; }
 
  private:
-  static constexpr std::size_t kLongest = 8000;  // bytes: a path alone may have 4095
   std::string tag_;
 };
 

@@ -139,7 +139,7 @@ std::string check_not_negative(const std::string& text) {
 }
 
 void Context::note(std::string_view line) const {
-  if (!options.quiet) err << shown(line, 8000) << '\n';  // headers of tables are in it
+  if (!options.quiet) err << shown(line, kLongestMessage) << '\n';  // headers of tables are in it
 }
 
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out,
@@ -158,7 +158,7 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   } catch (const std::bad_alloc&) {
     err << "keel: out of memory: the system has no more for this process\n";
   } catch (const std::exception& error) {
-    err << "keel: " << shown(error.what(), 8000) << '\n';
+    err << "keel: " << shown(error.what(), kLongestMessage) << '\n';
   } catch (...) {
     err << "keel: an error that is no std::exception was thrown\n";
   }

@@ -65,6 +65,13 @@ struct GramTile {
   static constexpr int kSlot = (kRowPanels + 1) * kChunk * kPanel;  // elements of a stage
 };
 
+/// A warp as 4 x 8 threads. Neighbours (lane, lane ^ 1) read one right operand, which may spare a
+/// pass over the banks of shared memory.
+struct WarpLayout {
+  KEEL_HD static int down(int id) { return (id & 1) | (id >> 3 & 2); }
+  KEEL_HD static int across(int id) { return id >> 1 & 7; }
+};
+
 /// How a block multiplies a chunk of both sides: each thread its own entries, by multiply-adds.
 /// kernels/factor_gram_tensor.h has another.
 template <class T>
@@ -73,14 +80,13 @@ struct FmaProduct {
   static constexpr int kThreads = 256;
   static constexpr int kRows = sizeof(T) == 4 ? 8 : 4, kCols = 4;  // entries of a thread
 
-  /// Row and column of the tile that entry (r, c) of a thread is. A warp is 4 x 8 threads;
-  /// neighbours (lane, lane ^ 1) read one right operand, which may spare a pass over the banks.
+  /// Row and column of the tile that entry (r, c) of a thread is.
   KEEL_HD static int row_of(int id, int r) {
-    const int warp = id / 32, down = (id & 1) | (id >> 3 & 2);
+    const int warp = id / 32, down = WarpLayout::down(id);
     return warp / kWarpsAcross * kWarpRows + r / kWide * 4 * kWide + down * kWide + r % kWide;
   }
   KEEL_HD static int col_of(int id, int c) {
-    const int warp = id / 32, across = id >> 1 & 7;
+    const int warp = id / 32, across = WarpLayout::across(id);
     return warp % kWarpsAcross * kWarpCols + c / kWide * 8 * kWide + across * kWide + c % kWide;
   }
 

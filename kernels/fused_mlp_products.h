@@ -55,24 +55,22 @@ KEEL_HD inline void forget_addresses([[maybe_unused]] int& id) {
 
 /// Activations and their derivatives lie row-major in shared memory, rows kStride apart; weights
 /// [outputs, inputs] pass through two slots in chunks of kChunk columns, or of kChunk rows.
-/// A warp is 4 x 8 threads; neighbours (lane, lane ^ 1) read one right operand, so that half a
-/// warp's reads of sixteen bytes need one pass over the banks.
+/// Warps are laid out by WarpLayout.
 class FusedProducts {
  public:
   static constexpr int kThreads = 256, kMost = 128, kStride = kMost + 4;
   static constexpr int kChunk = 16, kSlot = kChunk * kMost, kStages = 2;
 
-  KEEL_HD static int down(int id) { return (id & 1) | (id >> 3 & 2); }
-  KEEL_HD static int across(int id) { return id >> 1 & 7; }
-
   /// Row q of a thread's rows in a product of kTileRows rows; its first row is row_of(id, 0).
   template <int kTileRows>
   KEEL_HD static int row_of(int id, int q) {
-    return id / 128 * (kTileRows / 2) + 4 * q + down(id);
+    return id / 128 * (kTileRows / 2) + 4 * q + WarpLayout::down(id);
   }
   /// Its columns: apart in forward, where weights are read along their rows, a run in backward.
-  KEEL_HD static int forward_col(int id, int c) { return id / 32 % 4 * 32 + c * 8 + across(id); }
-  KEEL_HD static int backward_col(int id) { return id / 32 % 4 * 32 + across(id) * 4; }
+  KEEL_HD static int forward_col(int id, int c) {
+    return id / 32 % 4 * 32 + c * 8 + WarpLayout::across(id);
+  }
+  KEEL_HD static int backward_col(int id) { return id / 32 % 4 * 32 + WarpLayout::across(id) * 4; }
 
   /// Columns [first, first + kChunk) of the weights [outputs, inputs], all rows; columns that fill
   /// up the last four are zeros.
@@ -177,10 +175,10 @@ class FusedProducts {
   /// Where sum[8][8] of a thread lies in a gradient [128, 128]: four rows and four columns from
   /// here, and again 16 rows and 32 columns further.
   KEEL_HD static int outer_row(int id, int r) {
-    return id / 64 * 32 + r / 4 * 16 + down(id) * 4 + r % 4;
+    return id / 64 * 32 + r / 4 * 16 + WarpLayout::down(id) * 4 + r % 4;
   }
   KEEL_HD static int outer_col(int id, int run) {
-    return id / 32 % 2 * 64 + run * 32 + across(id) * 4;
+    return id / 32 % 2 * 64 + run * 32 + WarpLayout::across(id) * 4;
   }
 
   /// sum[r][c] += delta[row, o] in[row, i] over the tile's rows.

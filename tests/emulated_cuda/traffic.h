@@ -28,7 +28,7 @@ struct Requests {
   /// The least: as many sectors as its bytes fill; a pass a group, whose words fit the banks.
   std::int64_t fewest = 0;
   /// Of shared memory, where two groups go together if lanes 2 i and 2 i + 1, or i and i ^ 2, want
-  /// the same: not NVIDIA's word, but what kernels/fused_mlp_products.h was laid out for, and
+  /// the same: not NVIDIA's word, but what WarpLayout (kernels/factor_gram_block.h) is for, and
   /// Scott Gray saw (NervanaSystems/maxas, issue 8: two passes are the least of sixteen bytes).
   std::int64_t paired = 0;
 

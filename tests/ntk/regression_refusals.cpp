@@ -144,8 +144,8 @@ TEST_CASE("what waits in the pool is available, on a GPU too") {
   const std::size_t free = describe(device).free_bytes, size = std::size_t{256} << 20;
   { const Storage waits(device, size); }
   CHECK(memory_stats(device).cached >= size);
-  CHECK(available_memory(device) >= describe(device).free_bytes + size);
   if (!gpu) return;  // other programs take and give a CPU's memory meanwhile
+  CHECK(available_memory(device) >= describe(device).free_bytes + size);
   CHECK(describe(device).free_bytes <= free - size);
   CHECK(available_memory(device) + size / 8 >= free);
   CHECK(Regression::plan(kernel, n, 1, {}).kept > 0);
