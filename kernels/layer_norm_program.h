@@ -8,6 +8,7 @@
 #pragma once
 
 #include "group.h"
+#include "math.h"
 
 namespace keel {
 
@@ -20,8 +21,8 @@ struct LayerNormShape {
 };
 
 /// Standardises a row and applies gain and bias. Rows of up to 1e30 do not overflow: where the
-/// plain variance leaves the number range, it is computed again from the row divided by its largest
-/// entry.
+/// plain variance leaves the number range, it is computed again from the row divided by a power of
+/// two near its largest entry.
 template <class T, bool kAffine, bool kRelu>
 struct LayerNormForward {
   using Scalar = T;
@@ -78,7 +79,8 @@ struct LayerNormForward {
     return !(variance <= std::numeric_limits<T>::max()) || (shape.eps == 0 && variance < kTiny);
   }
 
-  // The same statistics of row / largest: every product lies within [-4, 4].
+  // The same statistics of the row times a power of two, so that all lies within (-4, 4) and no
+  // product is rounded: a GPU fuses the one with a difference, and not the other.
   template <class Group, class Row>
   KEEL_HD void rescaled(Group g, const Row& xr, T first, T& mean, T& scale) const {
     const int64_t cols = shape.cols;
@@ -88,14 +90,14 @@ struct LayerNormForward {
       scale = inverse_deviation(shape.eps);
       return;
     }
-    const T shrink = T(1) / largest, n = static_cast<T>(cols);
+    const T shrink = 2 / power_of_two_in(largest), n = static_cast<T>(cols);
     const T small_first = first * shrink;
     const T small_mean = g.sum(cols, [&](auto i) { return xr[i] * shrink - small_first; }) / n;
     const T small_variance = g.sum(cols, [&](auto i) {
       const T centred = (xr[i] * shrink - small_first) - small_mean;
       return centred * centred;
     }) / n;
-    mean = small_mean * largest;
+    mean = small_mean / shrink;
     scale = inverse_deviation(small_variance + shape.eps * shrink * shrink) * shrink;
   }
 };

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "group.h"
 
@@ -98,6 +100,14 @@ KEEL_HD inline double upper_angle(double y, double x) {
 #else
   return detail::vector_angle(y, x);
 #endif
+}
+
+/// The largest power of two that is not above x > 0, if x is normal; infinity of infinity.
+template <class T>
+KEEL_HD T power_of_two_in(T x) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr Bits kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  return std::bit_cast<T>(static_cast<Bits>(std::bit_cast<Bits>(x) & kExponent));
 }
 
 /// e^x.

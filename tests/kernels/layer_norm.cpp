@@ -1,6 +1,7 @@
 // LayerNorm on inputs that hurt: large means, 1e30, constant rows, width 1, NaN.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -30,6 +31,10 @@ std::vector<double> pulled_back(const Tensor& x, double eps) {
   GradientSink gradients;
   tape.backward(out, Tensor::from(d, x.shape()).to(x.dtype()), gradients);
   return gradients[leaf].to_vector<double>();
+}
+
+bool all_zero(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
 }
 
 void check_near(const std::vector<double>& got, const std::vector<double>& wanted,
@@ -73,14 +78,33 @@ TEST_CASE("tiny entries keep their shape with eps 0 and vanish beside a positive
 }
 
 TEST_CASE("a constant row standardises to zero, also for eps 0, and passes no derivative there") {
-  // 0.1 is not exact in binary: a mean that is off by one rounding would give +-1 for eps 0.
-  for (float value : {0.f, 0.1f, -7.3f, 1e30f, 1e-30f}) {
-    CAPTURE(value);
-    const Tensor x = row(std::vector<float>(101, value));
-    for (double out : normalised(x, 0)) CHECK(out == 0);
-    for (double out : normalised(x, 1e-5)) CHECK(out == 0);
-    for (double d : pulled_back(x, 0)) CHECK(d == 0);
-  }
+  // 0.1 is not exact in binary: a mean that is off by one rounding would give +-1 for eps 0. On a
+  // GPU a product that is fused with a difference is not rounded, as the product alone is.
+  for (std::size_t cols : {100, 101, 500, 1000})
+    for (double value : {0., 0.1, 1.1, -7.3, 1e30, 1e-30})
+      for (const Tensor& x : {row(std::vector<float>(cols, static_cast<float>(value))),
+                              row(std::vector<double>(cols, value))}) {
+        CAPTURE(cols);
+        CAPTURE(value);
+        CAPTURE(x.dtype());
+        CHECK(all_zero(normalised(x, 0)));
+        CHECK(all_zero(normalised(x, 1e-5)));
+        CHECK(all_zero(pulled_back(x, 0)));
+      }
+}
+
+TEST_CASE("one entry that is an ulp larger than all others stands out, far from where squares end") {
+  for (float value : {1.1e30f, 1.1f, 1.1e-30f})
+    for (std::size_t cols : {100, 1000}) {
+      CAPTURE(value);
+      CAPTURE(cols);
+      std::vector<float> entries(cols, value);
+      entries[cols / 2] = std::nextafter(value, 1e38f);
+      const double others = -1 / std::sqrt(static_cast<double>(cols - 1));
+      std::vector<double> wanted(cols, others);
+      wanted[cols / 2] = -1 / others;
+      check_near(normalised(row(entries), 0), wanted, 1e-5);
+    }
 }
 
 TEST_CASE("width 1: out is the bias, d_x is zero") {
