@@ -57,7 +57,7 @@ class Launchers:
                                                                      text_of(self.PATH))]
         if [len(g) for g in self.groups.values()] != [4, 4]:
             raise Stale(f"{self.PATH}: wanted four groups, got {self.groups}")
-        self.run = int(wanted(self.PATH, r"launch_tiles<1024>\(device, \{1, n, (\d+)\}")[1])
+        self.run = int(wanted(self.PATH, r"launch_tiles<1024, 1024>\(device, \{1, n, (\d+)\}")[1])
         self.pairs = int(wanted(self.PATH, r"\bdevice\S*\) \? (\d+) : \d+\}")[1])
         self.dynamic = dynamic_shared(self.PATH)
         wanted(self.PATH, r"tile_kernel<Group, kGroupsPerBlock.{0,90}"

@@ -103,15 +103,17 @@ void launch_with(Device device, const Tiling& tiling, const Program& program) {
 }
 
 // A group's size follows the row's: eight elements a thread keep even a backward's six rows within
-// registers (four where they are doubles). Widths beyond kWidest never come: they are not compiled.
-template <int kWidest, class Program>
+// registers (four where they are doubles). Widths that never come are not compiled.
+template <int kNarrowest, int kWidest, class Program>
 void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
   check(tiling.width < (int64_t{1} << 30), "launch", "got rows of {}, wanted less than 2^30",
         tiling.width);
   using Scalar = typename Program::Scalar;
   constexpr int kSlots = sizeof(Scalar) == 4 ? 8 : 4;
   constexpr int kHeld = 4096 * kSlots / 8;  // the longest row that 512 threads hold
-  if (tiling.width <= 128) return launch_with<CudaGroup<32, 4, Scalar>, 8>(device, tiling, program);
+  if constexpr (kNarrowest <= 128)
+    if (tiling.width <= 128)
+      return launch_with<CudaGroup<32, 4, Scalar>, 8>(device, tiling, program);
   if constexpr (kWidest > 128)
     if (tiling.width <= 1024)
       return launch_with<CudaGroup<1024 / kSlots, kSlots, Scalar>, 1>(device, tiling, program);
@@ -126,11 +128,11 @@ void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
 
 inline constexpr int kAnyWidth = 1 << 30;
 
-template <int kWidest, class Program>
+template <int kNarrowest, int kWidest, class Program>
 void launch_tiles(Device device, const Tiling& tiling, const Program& program) {
   if (tiling.rows == 0 || tiling.cols == 0) return;
 #ifdef KEEL_DEVICE_CODE
-  if (runs_device_code(device)) return launch_cuda<kWidest>(device, tiling, program);
+  if (runs_device_code(device)) return launch_cuda<kNarrowest, kWidest>(device, tiling, program);
 #endif
   check<DeviceError>(device.is_cpu(), "launch", "got {} in a build without CUDA", device);
   launch_cpu(tiling, program);
@@ -161,35 +163,36 @@ struct ElementProgram {
 /// program(g, row) for each row; cols says how long the rows are that it will load.
 template <class Program>
 void launch_rows(Device device, int64_t rows, int64_t cols, const Program& program) {
-  detail::launch_tiles<detail::kAnyWidth>(device, {rows, cols, cols},
-                                          detail::RowProgram<Program>{program});
+  detail::launch_tiles<1, detail::kAnyWidth>(device, {rows, cols, cols},
+                                             detail::RowProgram<Program>{program});
 }
 
 /// program(g, chunk) for each chunk, a chunk standing for chunk_rows rows of cols elements.
 template <class Program>
 void launch_chunks(Device device, int64_t chunks, int64_t chunk_rows, int64_t cols,
                    const Program& program) {
-  detail::launch_tiles<detail::kAnyWidth>(device, {chunks, cols, cols, chunks * chunk_rows * cols},
-                                          detail::RowProgram<Program>{program});
+  detail::launch_tiles<1, detail::kAnyWidth>(device,
+                                             {chunks, cols, cols, chunks * chunk_rows * cols},
+                                             detail::RowProgram<Program>{program});
 }
 
 /// program(g, row, first, count) for tiles of at most 128 columns: sums down columns, say.
 template <class Program>
 void launch_columns(Device device, int64_t rows, int64_t cols, const Program& program) {
-  detail::launch_tiles<128>(device, {rows, cols, std::min<int64_t>(128, cols)}, program);
+  detail::launch_tiles<1, 128>(device, {rows, cols, std::min<int64_t>(128, cols)}, program);
 }
 
 /// program(g, first, count) for runs of at most 1024 of n elements: plain maps.
 template <class Program>
 void launch_elements(Device device, int64_t n, const Program& program) {
-  detail::launch_tiles<1024>(device, {1, n, 1024}, detail::ElementProgram<Program>{program});
+  detail::launch_tiles<1024, 1024>(device, {1, n, 1024}, detail::ElementProgram<Program>{program});
 }
 
 /// program(g, i, first_j, count) for tiles of pairs (i, j) of an [rows, cols] matrix: at most 256,
 /// or on a GPU the 128 that a warp holds.
 template <class Program>
 void launch_pairs(Device device, int64_t rows, int64_t cols, const Program& program) {
-  detail::launch_tiles<128>(device, {rows, cols, runs_device_code(device) ? 128 : 256}, program);
+  detail::launch_tiles<1, 128>(device, {rows, cols, runs_device_code(device) ? 128 : 256}, program);
 }
 
 }  // namespace keel
