@@ -20,11 +20,12 @@ inline cudaStream_t stream_of(Device device) {
   return static_cast<cudaStream_t>(current_stream(device));
 }
 
-/// In order with the device's current stream; `from` may be changed at once.
+/// In order with the device's current stream, for which it waits: `from` may be changed at once.
 inline void copy_to_device(Device device, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(device)),
              "cudaMemcpyAsync");
+  synchronize(device);
 }
 
 #ifdef KEEL_DEVICE_CODE

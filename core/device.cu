@@ -107,6 +107,7 @@ StreamScope::~StreamScope() {
   cudaStreamSynchronize(static_cast<cudaStream_t>(stream_));  // unchecked: destructors do not throw
   detail::forget_stream(device_, stream_);
   cudaStreamDestroy(static_cast<cudaStream_t>(stream_));
+  cudaGetLastError();
   scoped_streams[device_.index()] = previous_;
 }
 

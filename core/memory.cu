@@ -42,6 +42,13 @@ void* system_allocate(Device device, std::size_t bytes) {
   }
 #ifdef KEEL_WITH_CUDA
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+  // CUDA would make it the recorded graph's, and take it back behind the pool's back.
+  cudaStreamCaptureStatus recording;
+  cuda_check(cudaStreamIsCapturing(stream_of(device), &recording), "cudaStreamIsCapturing");
+  check<DeviceError>(recording == cudaStreamCaptureStatusNone, "memory",
+                     "got an allocation of {} bytes while a graph is recorded, wanted the pool to "
+                     "hold all that it takes",
+                     bytes);
   void* data = nullptr;
   const cudaError_t status = cudaMallocAsync(&data, bytes, stream_of(device));
   if (status == cudaErrorMemoryAllocation) {
@@ -58,7 +65,8 @@ void* system_allocate(Device device, std::size_t bytes) {
 void system_free(Device device, void* data) noexcept {
   if (device.is_cpu()) return std::free(data);
 #ifdef KEEL_WITH_CUDA
-  cudaFreeAsync(data, stream_of(device));
+  // Unchecked, and nobody else's error later.
+  if (cudaFreeAsync(data, stream_of(device)) != cudaSuccess) cudaGetLastError();
 #endif
 }
 
@@ -197,8 +205,9 @@ class Pool {
     if (device_.is_cuda()) {
       cudaMemPool_t pool;
       synchronize(device_);
-      if (cudaDeviceGetDefaultMemPool(&pool, device_.index()) == cudaSuccess)
-        cudaMemPoolTrimTo(pool, 0);
+      if (cudaDeviceGetDefaultMemPool(&pool, device_.index()) != cudaSuccess ||
+          cudaMemPoolTrimTo(pool, 0) != cudaSuccess)
+        cudaGetLastError();
     }
 #endif
   }

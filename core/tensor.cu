@@ -40,12 +40,18 @@ void copy_bytes(const Tensor& into, const Tensor& x) {
 #ifdef KEEL_WITH_CUDA
   const Device gpu = into.device().is_cuda() ? into.device() : x.device();
   cuda_check(cudaSetDevice(gpu.index()), "cudaSetDevice");
-  // What another GPU still writes must be there before this one's stream reads it.
-  if (into.device().is_cuda() && x.device().is_cuda() && into.device() != x.device())
+  const bool within = into.device() == x.device();
+  if (into.device().is_cuda() && x.device().is_cuda() && !within) {
+    // What another GPU still writes must be there before this one's stream reads it.
     synchronize(x.device());
-  cuda_check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_of(gpu)), "copy");
-  // Host memory may be reused as soon as we return.
-  if (into.device().is_cpu() || x.device().is_cpu()) synchronize(gpu);
+    cuda_check(cudaMemcpyPeerAsync(target, into.device().index(), source, x.device().index(), bytes,
+                                   stream_of(gpu)),
+               "copy");
+  } else {
+    cuda_check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_of(gpu)), "copy");
+  }
+  // The source may be reused as soon as we return, by the host or by its own GPU's stream.
+  if (!within) synchronize(gpu);
 #endif
 }
 

@@ -208,7 +208,7 @@ int cuda_potrf(const Tensor& a) {
 template <class T>
 void cuda_solve(bool transposed, const Tensor& l, const Tensor& b) {
   const int n = static_cast<int>(b.size(0)), k = static_cast<int>(b.size(1));
-  const cublasHandle_t handle = cublas_handle(b.device());
+  const cublasHandle_t handle = cublas_handle(b.device(), b.dtype());
   const auto op = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   const T one = 1;
   if constexpr (std::is_same_v<T, float>)

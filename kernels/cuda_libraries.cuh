@@ -24,23 +24,25 @@ inline void cusolver_check(cusolverStatus_t status, const char* what) {
 
 // A handle per thread and GPU, with a workspace of its own: products recorded into a CUDA graph
 // must not allocate. It follows the thread from stream to stream, which StreamScope makes safe by
-// waiting.
-inline cublasHandle_t cublas_handle(Device device) {
+// waiting. Products in float32 are pedantic: no TF32, whatever the environment asks for. In float64
+// that would only leave tensor cores unused, which are as exact there.
+inline cublasHandle_t cublas_handle(Device device, DType dtype) {
   struct Handle {
     cublasHandle_t handle = nullptr;
     Storage workspace;
     void* stream = nullptr;
   };
   constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what cuBLAS advises for Hopper
+  void* stream = current_stream(device);  // first: what it keeps must outlive the handles
   thread_local std::map<int, Handle> handles;
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
   Handle& entry = handles[device.index()];
   if (!entry.workspace) {
     if (!entry.handle) cublas_check(cublasCreate(&entry.handle), "cublasCreate");
-    cublas_check(cublasSetMathMode(entry.handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
     entry.workspace = Storage(device, kWorkspace);
   }
-  void* stream = current_stream(device);
+  const auto mode = dtype == DType::f32 ? CUBLAS_PEDANTIC_MATH : CUBLAS_DEFAULT_MATH;
+  cublas_check(cublasSetMathMode(entry.handle, mode), "cublasSetMathMode");
   if (entry.stream != stream) {  // setting the stream takes the workspace away
     cublas_check(cublasSetStream(entry.handle, static_cast<cudaStream_t>(stream)),
                  "cublasSetStream");

@@ -41,10 +41,14 @@ int cuda_syevd(const Tensor& a, const Tensor& w) {
   const cudaDataType type = cuda_type_of(a.dtype());
   const int64_t n = a.size(0);
   std::size_t device_bytes = 0, host_bytes = 0;
-  cusolver_check(cusolverDnXsyevd_bufferSize(solver.handle, solver.params, CUSOLVER_EIG_MODE_VECTOR,
-                                             CUBLAS_FILL_MODE_UPPER, n, type, a.data<T>(), n, type,
-                                             w.data<T>(), type, &device_bytes, &host_bytes),
-                 "cusolverDnXsyevd_bufferSize");
+  const cusolverStatus_t status = cusolverDnXsyevd_bufferSize(
+      solver.handle, solver.params, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, n, type,
+      a.data<T>(), n, type, w.data<T>(), type, &device_bytes, &host_bytes);
+  // Of CUDA 12.4 it is known (NVIDIA/CUDALibrarySamples, issue 246).
+  check<DeviceError>(status == CUSOLVER_STATUS_SUCCESS || n < 20'000, "symmetric_eigen",
+                     "got {} rows, wanted fewer: this cuSOLVER may end at 25,000; try --device cpu",
+                     n);
+  cusolver_check(status, "cusolverDnXsyevd_bufferSize");
   const SolverWorkspace work(device, device_bytes, host_bytes);
   cusolver_check(
       cusolverDnXsyevd(solver.handle, solver.params, CUSOLVER_EIG_MODE_VECTOR,

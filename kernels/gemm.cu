@@ -125,14 +125,14 @@ void cuda_product(Device device, const Product& p, const T* a, const T* b, T* c)
   const int members = static_cast<int>(p.members);
   // cuBLAS counts columns first: row-major c = a b is its c' = b' a'.
   if constexpr (std::is_same_v<T, float>)
-    cublas_check(cublasSgemmStridedBatched(cublas_handle(device), op_b, op_a, p.n, p.m, p.k, &alpha,
-                                           b, p.row_b(), p.stride_b, a, p.row_a(), p.stride_a,
-                                           &beta, c, p.n, p.stride_c, members),
+    cublas_check(cublasSgemmStridedBatched(cublas_handle(device, DType::f32), op_b, op_a, p.n, p.m,
+                                           p.k, &alpha, b, p.row_b(), p.stride_b, a, p.row_a(),
+                                           p.stride_a, &beta, c, p.n, p.stride_c, members),
                  "cublasSgemmStridedBatched");
   else
-    cublas_check(cublasDgemmStridedBatched(cublas_handle(device), op_b, op_a, p.n, p.m, p.k, &alpha,
-                                           b, p.row_b(), p.stride_b, a, p.row_a(), p.stride_a,
-                                           &beta, c, p.n, p.stride_c, members),
+    cublas_check(cublasDgemmStridedBatched(cublas_handle(device, DType::f64), op_b, op_a, p.n, p.m,
+                                           p.k, &alpha, b, p.row_b(), p.stride_b, a, p.row_a(),
+                                           p.stride_a, &beta, c, p.n, p.stride_c, members),
                  "cublasDgemmStridedBatched");
 }
 

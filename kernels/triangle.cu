@@ -194,7 +194,7 @@ void cuda_symmetric_product(const Tensor& a, Triangle triangle, const Tensor& v,
                             const Tensor& into) {
   const int n = static_cast<int>(v.size(0)), k = static_cast<int>(v.size(1));
   const auto half = triangle == Triangle::lower ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
-  const cublasHandle_t handle = cublas_handle(v.device());
+  const cublasHandle_t handle = cublas_handle(v.device(), DType::f64);
   const double one = 1, zero = 0;
   if (k == 1)
     cublas_check(cublasDsymv(handle, half, n, &one, a.data<double>(), n, v.data<double>(), 1, &zero,

@@ -19,6 +19,7 @@ class RecordedStep {
     } catch (...) {
       cudaStreamEndCapture(stream, &graph);  // unchecked: the first problem is the one to report
       if (graph) cudaGraphDestroy(graph);
+      cudaGetLastError();  // nor is it anybody else's, later
       throw;
     }
     cuda_check(cudaStreamEndCapture(stream, &graph), "end capture");
