@@ -45,8 +45,8 @@ struct PackTensorPanels {
     const int within = static_cast<int>(column % kChunk);
     float* chunk = plain.panels + (panel * plain.depth + column - within) * plain.width;
     g.each(plain.width, [&](auto r) {
-      chunk[TensorProduct<>::at(static_cast<int>(r), within)] =
-          r < here ? TensorProduct<>::packed(source[r * plain.cols]) : 0;
+      chunk[TensorProduct::at(static_cast<int>(r), within)] =
+          r < here ? TensorProduct::packed(source[r * plain.cols]) : 0;
     });
   }
 };
@@ -177,12 +177,6 @@ void check_matrix(const GramMatrix& matrix) {
 
 #ifdef KEEL_DEVICE_CODE
 
-#ifdef KEEL_EMULATED_CUDA
-using GpuTensorCores = emulated::TensorCores;
-#else
-using GpuTensorCores = TensorCores;
-#endif
-
 template <class T, class Product>
 __global__ void __launch_bounds__(Product::kThreads, 2)
     gram_kernel(const PackedTerm<T>* terms, int steps, GramTarget<T> target) {
@@ -236,7 +230,7 @@ void run(const GramMatrix& matrix, Packer& packer) {
     const auto terms = packed_terms<T>(matrix, format, format, packer);
     if constexpr (std::is_same_v<T, float>)
       if (format.product == GramProduct::tensor)
-        return run_on_gpu<TensorProduct<GpuTensorCores>>(device, terms, target);
+        return run_on_gpu<TensorProduct>(device, terms, target);
     return run_on_gpu<FmaProduct<T>>(device, terms, target);
   }
 #endif

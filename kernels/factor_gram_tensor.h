@@ -19,6 +19,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#ifdef KEEL_EMULATED_CUDA
+#include "../core/cuda.cuh"  // the emulated GPU's tensor cores
+#endif
 #include "factor_gram_block.h"
 
 namespace keel {
@@ -43,9 +46,11 @@ struct TensorCores {
           "r"(__float_as_uint(a.v[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 #elif defined(__CUDA_ARCH__)
     __trap();  // gram_product leaves these GPUs to multiply-adds
+#elif defined(KEEL_EMULATED_CUDA)
+    emulated::multiply_add_tf32(d.v, a.v, b0, b1);
 #else
     (void)d, (void)a, (void)b0, (void)b1;
-    std::abort();  // a GPU's alone: tests emulate it (tests/emulated_cuda/block.h)
+    std::abort();  // a GPU's alone
 #endif
   }
 };
@@ -53,7 +58,6 @@ struct TensorCores {
 /// Products of tiles of 16 x 8 entries by a warp, which has 64 x 32 entries of the block's tile:
 /// the larger they are, the fewer instructions beside the products. Two blocks of 128 threads with
 /// all the registers there are do more on a multiprocessor than two of 256 with half of them.
-template <class Warp = TensorCores>
 struct TensorProduct {
   using Tile = GramTile<float>;
   static constexpr int kThreads = 128;
@@ -144,8 +148,8 @@ struct TensorProduct {
 
   /// Two tiles side by side.
   KEEL_HD static void multiply_add(Fragment (&d)[2], const Fragment& a, const Fragment& b) {
-    Warp::multiply_add(d[0], a, b.v[0], b.v[2]);
-    Warp::multiply_add(d[1], a, b.v[1], b.v[3]);
+    TensorCores::multiply_add(d[0], a, b.v[0], b.v[2]);
+    TensorCores::multiply_add(d[1], a, b.v[1], b.v[3]);
   }
 };
 

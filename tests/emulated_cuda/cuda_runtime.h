@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "block.h"
 #include "driver.h"
@@ -35,6 +37,7 @@ enum cudaDeviceAttr {
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive = 1 };
 enum cudaDataType { CUDA_R_32F = 0, CUDA_R_64F = 1 };
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 
@@ -79,17 +82,22 @@ cudaError_t cudaStreamSynchronize(cudaStream_t);
 cudaError_t cudaMallocAsync(void**, std::size_t, cudaStream_t);
 cudaError_t cudaFreeAsync(void*, cudaStream_t);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t, cudaMemcpyKind, cudaStream_t);
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                std::size_t, cudaStream_t);
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus*);
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long flags);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
 cudaError_t cudaGraphDestroy(cudaGraph_t);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t);
 
-/// A kernel by its address, and one block of it once its arguments are known.
+/// A kernel by its address, what each of its threads does once its arguments are known, and the
+/// bytes of these.
 cudaError_t set_most_shared(const void* kernel, int bytes);
-cudaError_t launch(const cudaLaunchConfig_t&, const void* kernel, std::function<void()> body);
+cudaError_t launch(const cudaLaunchConfig_t&, const void* kernel, std::function<void()> body,
+                   std::vector<std::string> arguments);
 
 template <class... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute, int bytes) {
@@ -100,8 +108,12 @@ template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   std::tuple<std::remove_cv_t<Parameters>...> kept(arguments...);
-  return launch(*config, reinterpret_cast<const void*>(kernel),
-                [kernel, kept] { std::apply(kernel, kept); });
+  const auto bytes = [](const auto&... each) {
+    return std::vector<std::string>{{reinterpret_cast<const char*>(&each), sizeof each}...};
+  };
+  return launch(
+      *config, reinterpret_cast<const void*>(kernel), [kernel, kept] { std::apply(kernel, kept); },
+      std::apply(bytes, kept));
 }
 
 }  // namespace keel::emulated

@@ -2,21 +2,18 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "cuda_runtime.h"
+#include "state.h"
 
 namespace keel::emulated {
 namespace {
 
 thread_local int device_now = 0;
 thread_local cudaError_t last_error = cudaSuccess;
-
-cudaError_t result(cudaError_t error) {
-  if (error != cudaSuccess) last_error = error;
-  return error;
-}
 
 std::set<Stream*>& streams() {
   static auto* all = new std::set<Stream*>();
@@ -33,11 +30,6 @@ void run_abandoned() {
   for (; !abandoned().empty(); abandoned().pop_front()) run_all(*abandoned().front());
 }
 
-// The stream of tensors on the CPU.
-bool at_once(Stream* stream) { return !stream && takes_cpu_tensors(); }
-
-bool known(Stream* stream) { return streams().count(stream) > 0; }
-
 // What recording does not allow spoils what was recorded.
 bool refused_while_recording(Stream& stream) {
   if (stream.recorded) stream.spoilt = true;
@@ -45,6 +37,15 @@ bool refused_while_recording(Stream& stream) {
 }
 
 }  // namespace
+
+cudaError_t result(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+bool at_once(Stream* stream) { return !stream && takes_cpu_tensors(); }
+
+bool known(Stream* stream) { return streams().count(stream) > 0; }
 
 std::recursive_mutex& driver_mutex() {
   static auto* mutex = new std::recursive_mutex();
@@ -191,106 +192,49 @@ cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
 
 // Memory of a host that is not pinned is read before the call returns, unless it is recorded: then
 // whenever the graph runs.
+// Where in the memory of a GPU it lies, if in any; -1: beyond what was allocated there.
+static std::optional<int> device_of(const void* address, std::size_t bytes) {
+  for (int device = 0; device < kDevices; ++device) {
+    const Memory& memory = memory_of(device);
+    if (memory.spans(address)) return memory.holds(address, bytes) ? device : -1;
+  }
+  return {};
+}
+
+static void enqueue_copy(Stream& stream, void* to, const void* from, std::size_t bytes,
+                         bool staged) {
+  const auto move = [to, bytes](const void* source) {
+    const Memory::Open first(memory_of(0)), second(memory_of(1));
+    std::memmove(to, source, bytes);
+  };
+  if (!staged) return enqueue(stream, [=] { move(from); });
+  const auto* begin = static_cast<const char*>(from);
+  const std::vector<char> kept(begin, begin + bytes);
+  enqueue(stream, [=] { move(kept.data()); });
+}
+
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   const std::lock_guard lock(driver_mutex());
   if (at_once(stream)) return std::memcpy(to, from, bytes), cudaSuccess;
   if (!known(stream)) return result(cudaErrorInvalidResourceHandle);
-  bool to_device = false, from_device = false;
-  for (int device = 0; device < kDevices; ++device) {
-    const Memory& memory = memory_of(device);
-    if (memory.spans(to)) {
-      to_device = true;
-      if (!memory.holds(to, bytes)) return result(cudaErrorInvalidValue);
-    }
-    if (memory.spans(from)) {
-      from_device = true;
-      if (!memory.holds(from, bytes)) return result(cudaErrorInvalidValue);
-    }
-  }
-  if ((kind == cudaMemcpyHostToDevice && (from_device || !to_device)) ||
-      (kind == cudaMemcpyDeviceToHost && (to_device || !from_device)))
+  const std::optional<int> target = device_of(to, bytes), source = device_of(from, bytes);
+  // Between pools of two devices it is known to fail, and must be asked for as a peer's copy.
+  if (target == -1 || source == -1 || (target && source && target != source) ||
+      (kind == cudaMemcpyHostToDevice && (source || !target)) ||
+      (kind == cudaMemcpyDeviceToHost && (target || !source)))
     return result(cudaErrorInvalidValue);
-  const auto move = [to, bytes](const void* source) {
-    const Memory::Open first(memory_of(0)), second(memory_of(1));
-    std::memmove(to, source, bytes);
-  };
-  if (from_device || stream->recorded) {
-    enqueue(*stream, [=] { move(from); });
-  } else {
-    const auto* begin = static_cast<const char*>(from);
-    const std::vector<char> staged(begin, begin + bytes);
-    enqueue(*stream, [=] { move(staged.data()); });
-  }
+  enqueue_copy(*stream, to, from, bytes, !source && !stream->recorded);
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                std::size_t bytes, cudaStream_t stream) {
   const std::lock_guard lock(driver_mutex());
-  if (!known(stream) || stream->recorded) return result(cudaErrorInvalidResourceHandle);
-  stream->recorded = new Graph();
-  stream->spoilt = false;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  const std::lock_guard lock(driver_mutex());
-  if (!known(stream) || !stream->recorded) return result(cudaErrorInvalidResourceHandle);
-  *graph = std::exchange(stream->recorded, nullptr);
-  if (!stream->spoilt) return cudaSuccess;
-  delete std::exchange(*graph, nullptr);
-  return result(cudaErrorStreamCaptureInvalidated);
-}
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
-                                 unsigned long long) {
-  if (!graph) return result(cudaErrorInvalidValue);
-  *executable = new Graph(*graph);
-  return cudaSuccess;
-}
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  const std::lock_guard lock(driver_mutex());
-  if (!known(stream) || !executable) return result(cudaErrorInvalidResourceHandle);
-  for (const Work& work : executable->nodes) enqueue(*stream, work);
-  return cudaSuccess;
-}
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSuccess; }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return delete graph, cudaSuccess; }
-
-namespace {
-std::map<const void*, int>& most_shared() {
-  static auto* all = new std::map<const void*, int>();
-  return *all;
-}
-}  // namespace
-
-// What a block may have besides its 48 KiB on the generation that is emulated.
-cudaError_t set_most_shared(const void* kernel, int bytes) {
-  const std::lock_guard lock(driver_mutex());
-  const int most = capability().major >= 9 ? 227 << 10 : 99 << 10;
-  if (bytes < 0 || bytes > most) return result(cudaErrorInvalidValue);
-  most_shared()[kernel] = bytes;
-  return cudaSuccess;
-}
-
-cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, Work body) {
-  const std::lock_guard lock(driver_mutex());
-  Stream* stream = config.stream;
-  if (!at_once(stream) && (!known(stream) || stream->device != device_now))
-    return result(cudaErrorInvalidResourceHandle);
-  const unsigned blocks = config.gridDim.x, threads = config.blockDim.x;
-  if (blocks == 0 || blocks >= 1u << 31 || threads == 0 || threads > 1024)
-    return result(cudaErrorInvalidConfiguration);
-  const auto found = most_shared().find(kernel);
-  const int allowed = found == most_shared().end() ? 48 << 10 : found->second;
-  if (config.dynamicSmemBytes > static_cast<std::size_t>(allowed))
+  if (!known(stream)) return result(cudaErrorInvalidResourceHandle);
+  if (device_of(to, bytes) != to_device || device_of(from, bytes) != from_device)
     return result(cudaErrorInvalidValue);
-  const Work grid = [=, bytes = config.dynamicSmemBytes] {
-    Traffic::begin_launch(kernel);
-    Block::run_grid(blocks, threads, bytes, body);
-  };
-  if (at_once(stream))
-    grid();
-  else
-    enqueue(*stream, grid);
+  enqueue_copy(*stream, to, from, bytes, false);
   return cudaSuccess;
 }
 

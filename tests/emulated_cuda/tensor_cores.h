@@ -32,37 +32,34 @@ float cut_sum(const double (&addends)[kCount]) {
   return static_cast<float>((sum < 0 ? -unit : unit) * static_cast<double>(bits));
 }
 
+/// To the 19 bits that TF32 has.
+inline float cut_to_tf32(float x) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000);
+}
+
 /// The tensor cores of a warp (kernels/factor_gram_tensor.h): all lanes hand their parts of a and b
 /// over, and each sums its own four entries.
-struct TensorCores {
-  template <class Fragment>
-  static void multiply_add(Fragment& d, const Fragment& a, float b0, float b1) {
-    struct Parts {
-      float a[4], b[2];
-    };
-    Block& block = Block::current();
-    const unsigned lane = block.lane();
-    const auto of = block.exchange(
-        Parts{{cut(a.v[0]), cut(a.v[1]), cut(a.v[2]), cut(a.v[3])}, {cut(b0), cut(b1)}});
-    Parts row[4], col[2][4];  // by column of a, and row of b, modulo 4
-    for (unsigned k = 0; k < 4; ++k) {
-      row[k] = of(lane / 4 * 4 + k);
-      for (unsigned right = 0; right < 2; ++right)
-        col[right][k] = of((lane % 4 * 2 + right) * 4 + k);
-    }
-    for (unsigned entry = 0; entry < 4; ++entry) {
-      double addends[9] = {d.v[entry]};
-      for (unsigned k = 0; k < 8; ++k)
-        addends[1 + k] = static_cast<double>(row[k % 4].a[k / 4 * 2 + entry / 2]) *
-                         col[entry % 2][k % 4].b[k / 4];
-      d.v[entry] = cut_sum(addends);
-    }
+inline void multiply_add_tf32(float (&d)[4], const float (&a)[4], float b0, float b1) {
+  struct Parts {
+    float a[4], b[2];
+  };
+  Block& block = Block::current();
+  const unsigned lane = block.lane();
+  const auto of = block.exchange(
+      Parts{{cut_to_tf32(a[0]), cut_to_tf32(a[1]), cut_to_tf32(a[2]), cut_to_tf32(a[3])},
+            {cut_to_tf32(b0), cut_to_tf32(b1)}});
+  Parts row[4], col[2][4];  // by column of a, and row of b, modulo 4
+  for (unsigned k = 0; k < 4; ++k) {
+    row[k] = of(lane / 4 * 4 + k);
+    for (unsigned right = 0; right < 2; ++right) col[right][k] = of((lane % 4 * 2 + right) * 4 + k);
   }
-
- private:
-  static float cut(float x) {  // to the 19 bits that TF32 has
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000);
+  for (unsigned entry = 0; entry < 4; ++entry) {
+    double addends[9] = {d[entry]};
+    for (unsigned k = 0; k < 8; ++k)
+      addends[1 + k] =
+          static_cast<double>(row[k % 4].a[k / 4 * 2 + entry / 2]) * col[entry % 2][k % 4].b[k / 4];
+    d[entry] = cut_sum(addends);
   }
-};
+}
 
 }  // namespace keel::emulated

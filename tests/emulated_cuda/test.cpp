@@ -1,7 +1,5 @@
 // What the emulated GPUs promise to find: each case breaks a rule on purpose.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "../../core/cuda.cuh"
 #include "../../core/tensor.h"
 #include "cublas_v2.h"
+#include "fatal.h"
 
 using namespace keel;
 
@@ -21,21 +20,6 @@ void add_one(float* x, int n) {
 }
 
 void set_one(float* x, int) { x[blockIdx.x * 4 + threadIdx.x] = 1; }
-
-// Whether f ends the process that runs it.
-template <class F>
-bool is_fatal(F f) {
-  const pid_t child = fork();
-  if (child == 0) {
-    for (int signal : {SIGSEGV, SIGABRT}) ::signal(signal, SIG_DFL);
-    std::freopen("/dev/null", "w", stderr);
-    f();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status);
-}
 
 struct OnDevice {
   cudaStream_t stream = nullptr;

@@ -118,7 +118,7 @@ TEST_CASE("factor_gram: tensor cores where TF32 outruns float32 by far, multiply
 }
 
 TEST_CASE("factor_gram: a tensor panel's chunk has a place for every element, a tile a thread") {
-  using Product = TensorProduct<>;
+  using Product = TensorProduct;
   using Tile = Product::Tile;
   std::set<int> places;
   for (int row = 0; row < Tile::kPanel; ++row)
@@ -141,7 +141,7 @@ TEST_CASE("factor_gram: a tensor panel's chunk has a place for every element, a 
 }
 
 TEST_CASE("factor_gram: what a tensor panel keeps of an element") {
-  using Product = TensorProduct<>;
+  using Product = TensorProduct;
   constexpr float kMost = 0x1.ffdffep127f, kInfinity = std::numeric_limits<float>::infinity();
   CHECK(std::isinf(to_tf32(std::nextafter(kMost, kInfinity))));  // what it is there for
   CHECK(std::isfinite(to_tf32(kMost)));
