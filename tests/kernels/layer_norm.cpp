@@ -93,7 +93,7 @@ TEST_CASE("a constant row standardises to zero, also for eps 0, and passes no de
       }
 }
 
-TEST_CASE("one entry that is an ulp larger than all others stands out, far from where squares end") {
+TEST_CASE("one entry an ulp larger than all others stands out, far from where squares end") {
   for (float value : {1.1e30f, 1.1f, 1.1e-30f})
     for (std::size_t cols : {100, 1000}) {
       CAPTURE(value);
