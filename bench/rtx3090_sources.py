@@ -92,7 +92,7 @@ void fused(const char* name, int features, std::int64_t members, std::int64_t ro
   const Net net("FUSED", features);
   const FusedMlp mlp = fused_description(net).value();
   const FusedTask task = FusedTask::plan(mlp, members, rows);
-  const long slots = task.slots(), sums = members * FusedSum::member_blocks(mlp);
+  const long slots = task.slots(), sums = FusedSum::blocks(task);
   std::printf("%s_tile %d %s_slots %ld %s_shared %d %s_slice %d %s_sums %ld %s_keep %d "
               "%s_parameters %ld ", name, task.tile_rows, name, slots, name, task.at.total * 4,
               name, task.slice, name, sums, name, task.keep, name,

@@ -18,7 +18,7 @@ struct SpreadBias {
 
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t row) const {
-    const auto b = g.load(cols, bias + row / member_rows * bias_stride);
+    const auto b = g.load(cols, bias + member_offset(row, member_rows, bias_stride));
     g.store(cols, out + row * cols, [&](auto i) { return scale * b[i]; });
   }
 };

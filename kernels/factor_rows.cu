@@ -17,7 +17,7 @@ struct AddRowDots {
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t row) const {
     const auto a = g.load(cols, x + row * cols);
-    const auto b = g.load(cols, y + row * y_row + row / member_rows * y_member);
+    const auto b = g.load(cols, y + row * y_row + member_offset(row, member_rows, y_member));
     const T dot = g.sum(cols, [&](auto i) { return a[i] * b[i]; });
     g.once([&] { into[row * into_stride] += scale * dot; });
   }

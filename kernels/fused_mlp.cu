@@ -62,8 +62,8 @@ void fused_mlp(const FusedTask& task, Device device) {
     task.keep ? launch_gradient<64, true>(task, device) : launch_gradient<64, false>(task, device);
   else
     task.keep ? launch_gradient<32, true>(task, device) : launch_gradient<32, false>(task, device);
-  launch_kernel(device, "fused_mlp: sum", sum_kernel,
-                task.members * FusedSum::member_blocks(task.net), FusedSum::kThreads, task);
+  launch_kernel(device, "fused_mlp: sum", sum_kernel, FusedSum::blocks(task), FusedSum::kThreads,
+                task);
 }
 
 #else

@@ -23,7 +23,8 @@ struct FusedParameter {
   std::int64_t flat = 0;
   int rows = 0, cols = 0;
   float scale = 1;
-  int part = 0, stride = 0;  // where a block's sums lie in its slice: filled by FusedTask::plan
+  // Filled by FusedTask::plan: where a block's sums lie in its slice; elements up to its last.
+  int part = 0, stride = 0, end = 0;
 };
 
 /// dense [layernorm] [relu] ... dense: `hidden` layers and the one of the outputs.
@@ -57,6 +58,7 @@ struct FusedTask {
   int tile_rows = 0;  // 64 or 32
   bool keep = false;  // one wide matrix of weights at most
   int slice = 0, loss_part = 0;
+  int elements = 0;                       // of a member: all parameters', and the loss
   float error_scale = 0, loss_scale = 0;  // 2 / (rows outputs), 1 / (rows outputs)
 
   const float *parameters = nullptr, *x = nullptr, *y = nullptr;

@@ -76,7 +76,10 @@ FusedTask FusedTask::plan(const FusedMlp& net, std::int64_t members, std::int64_
     parameter.part = task.slice;
     parameter.stride = quads(parameter.cols);
     task.slice += parameter.rows * parameter.stride;
+    task.elements += parameter.rows * parameter.cols;
+    parameter.end = task.elements;
   }
+  ++task.elements;
   const int outputs = net.layers[net.hidden].outputs;
   task.loss_part = task.slice;
   task.slice += quads(outputs);

@@ -6,34 +6,31 @@
 
 namespace keel {
 
-/// Adds up the slices: 32 elements of a member a block, eight threads an element.
+/// Adds up the slices: an element a thread where a member has few, else eight threads an element.
 class FusedSum {
  public:
-  static constexpr int kThreads = 256, kElements = 32, kShared = kThreads;
+  static constexpr int kThreads = 256, kFew = 8, kShared = kThreads;
 
   struct Thread {
     int id;
   };
 
-  /// Of one member: elements of all parameters, and behind them the loss.
-  KEEL_HD static int64_t elements(const FusedMlp& net) {
-    int64_t total = 1;
-    for (const FusedParameter& p : net.parameters) total += p.rows * p.cols;
-    return total;
+  KEEL_HD static int member_blocks(const FusedTask& task) {
+    const int each = task.member_slots <= kFew ? kThreads : kThreads / kFew;
+    return (task.elements + each - 1) / each;
   }
-  KEEL_HD static int64_t member_blocks(const FusedMlp& net) {
-    return (elements(net) + kElements - 1) / kElements;
-  }
+  static int64_t blocks(const FusedTask& task) { return task.members * member_blocks(task); }
 
-  KEEL_HD FusedSum(const FusedTask& task, int64_t block, float* shared)
+  KEEL_HD FusedSum(const FusedTask& task, unsigned block, float* shared)
       : task_(task), shared_(shared) {
-    const int64_t blocks = member_blocks(task.net);
+    const unsigned blocks = static_cast<unsigned>(member_blocks(task));
     member_ = block / blocks;
-    first_ = block % blocks * kElements;
+    first_ = static_cast<int>(block % blocks) * (few() ? kThreads : kThreads / kFew);
   }
 
   template <class Each>
   KEEL_HD void run(Each each) const {
+    if (few()) return each([&](Thread& t) { add_few(t); });
     each([&](Thread& t) { add_slices(t); });
     each([&](Thread& t) { store(t); });
   }
@@ -46,51 +43,71 @@ class FusedSum {
     float* into;
   };
 
-  KEEL_HD bool find(int64_t index, Element& found) const {
+  KEEL_HD bool few() const { return task_.member_slots <= kFew; }
+
+  KEEL_HD bool find(int index, Element& found) const {
     const FusedMlp& net = task_.net;
-    for (int n = 0; n < FusedParameter::kKinds * (net.hidden + 1); ++n) {
-      const FusedParameter& p = net.parameters[n];
-      const int count = p.rows * p.cols;
-      if (index < count) {
-        const int e = static_cast<int>(index);
-        const bool out = n / FusedParameter::kKinds == net.hidden;
-        found = {p.part + e / p.cols * p.stride + e % p.cols, 1,
-                 out ? p.scale * task_.error_scale : p.scale,
-                 task_.gradients + p.flat + member_ * count + e};
-        return true;
-      }
-      index -= count;
+    if (index >= task_.elements) return false;
+    int n = 0;
+    while (n < FusedParameter::kKinds * (net.hidden + 1) && index >= net.parameters[n].end) ++n;
+    if (n == FusedParameter::kKinds * (net.hidden + 1)) {
+      found = {task_.loss_part, net.layers[net.hidden].outputs, task_.loss_scale,
+               task_.losses + member_};
+      return true;
     }
-    found = {task_.loss_part, net.layers[net.hidden].outputs, task_.loss_scale,
-             task_.losses + member_};
-    return index == 0;
+    const FusedParameter& p = net.parameters[n];
+    const int count = p.rows * p.cols, e = index - (p.end - count);
+    const bool out = n / FusedParameter::kKinds == net.hidden;
+    found = {p.part + e / p.cols * p.stride + e % p.cols, 1,
+             out ? p.scale * task_.error_scale : p.scale,
+             task_.gradients + p.flat + member_ * count + e};
+    return true;
+  }
+
+  KEEL_HD const float* slices_of(const Element& element) const {
+    return task_.slices + member_ * task_.member_slots * task_.slice + element.part;
+  }
+
+  KEEL_HD void add_few(const Thread& t) const {
+    Element element;
+    if (!find(first_ + t.id, element)) return;
+    const float* slice = slices_of(element);
+    float total = 0;
+    for (int slot = 0; slot < static_cast<int>(task_.member_slots); ++slot) {
+      float sum = 0;
+      for (int k = 0; k < element.sums; ++k) sum += slice[k];
+      total += sum;
+      slice += task_.slice;
+    }
+    *element.into = element.scale * total;
   }
 
   KEEL_HD void add_slices(const Thread& t) const {
     Element element;
-    if (!find(first_ + t.id % kElements, element)) return;
-    const float* slices = task_.slices + member_ * task_.member_slots * task_.slice + element.part;
+    if (!find(first_ + t.id % (kThreads / kFew), element)) return;
+    const float* slices = slices_of(element);
     float sum = 0;
     for (int k = 0; k < element.sums; ++k)
 #ifdef __CUDA_ARCH__
 #pragma unroll 8
 #endif
-      for (int64_t slot = t.id / kElements; slot < task_.member_slots; slot += 8)
+      for (int64_t slot = t.id / (kThreads / kFew); slot < task_.member_slots; slot += kFew)
         sum += slices[slot * task_.slice + k];
     shared_[t.id] = sum;
   }
 
   KEEL_HD void store(const Thread& t) const {
     Element element;
-    if (t.id >= kElements || !find(first_ + t.id, element)) return;
+    if (t.id >= kThreads / kFew || !find(first_ + t.id, element)) return;
     float sum = 0;
-    for (int part = 0; part < 8; ++part) sum += shared_[t.id + part * kElements];
+    for (int part = 0; part < kFew; ++part) sum += shared_[t.id + part * (kThreads / kFew)];
     *element.into = element.scale * sum;
   }
 
   const FusedTask& task_;
   float* shared_;
-  int64_t member_, first_;
+  int64_t member_;
+  int first_;
 };
 
 }  // namespace keel

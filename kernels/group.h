@@ -48,6 +48,12 @@ KEEL_HD T multiply_add(T a, T b, T c) {
 #endif
 }
 
+/// Where a member's part of something begins that has one for all members (stride 0) or one each.
+/// A GPU takes as many instructions for a division of 64 bits as for a short row's sum.
+KEEL_HD inline int64_t member_offset(int64_t row, int64_t member_rows, int64_t stride) {
+  return stride == 0 ? 0 : row / member_rows * stride;
+}
+
 /// The members whose partial sums every CPU group combines: 32, as in a warp.
 inline constexpr int kPartials = 32;
 

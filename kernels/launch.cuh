@@ -35,16 +35,44 @@ namespace detail {
 struct Tiling {
   int64_t rows, cols, width;
   int64_t work = rows * cols;  // elements touched: what decides whether threads are worth waking
-  KEEL_HD int64_t per_row() const { return (cols + width - 1) / width; }
-  KEEL_HD int64_t tiles() const { return rows * per_row(); }
+  int64_t per_row = width > 0 ? (cols + width - 1) / width : 0;
+  KEEL_HD int64_t tiles() const { return rows * per_row; }
+  KEEL_HD int64_t columns_from(int64_t first) const {
+    return cols - first < width ? cols - first : width;
+  }
 };
 
+/// For whole rows.
+template <class Program>
+struct RowProgram {
+  using Scalar = typename Program::Scalar;
+  Program program;
+};
+
+/// For runs of one row.
+template <class Program>
+struct ElementProgram {
+  using Scalar = typename Program::Scalar;
+  Program program;
+};
+
+// Which row and columns tile number `tile` is. Only where it must be is a number of 64 bits
+// divided: a GPU takes as many instructions for that as for a short row.
 template <class Program, class Group>
 KEEL_HD void run_tile(const Program& program, Group group, const Tiling& tiling, int64_t tile) {
-  const int64_t row = tile / tiling.per_row();
-  const int64_t first = tile % tiling.per_row() * tiling.width;
-  const int64_t left = tiling.cols - first;
-  program(group, row, first, left < tiling.width ? left : tiling.width);
+  const int64_t row = tile / tiling.per_row;
+  const int64_t first = (tile - row * tiling.per_row) * tiling.width;
+  program(group, row, first, tiling.columns_from(first));
+}
+template <class Program, class Group>
+KEEL_HD void run_tile(const RowProgram<Program>& rows, Group group, const Tiling&, int64_t tile) {
+  rows.program(group, tile);
+}
+template <class Program, class Group>
+KEEL_HD void run_tile(const ElementProgram<Program>& elements, Group group, const Tiling& tiling,
+                      int64_t tile) {
+  const int64_t first = tile * tiling.width;
+  elements.program(group, first, tiling.columns_from(first));
 }
 
 template <class Program, class Group>
@@ -137,26 +165,6 @@ void launch_tiles(Device device, const Tiling& tiling, const Program& program) {
   check<DeviceError>(device.is_cpu(), "launch", "got {} in a build without CUDA", device);
   launch_cpu(tiling, program);
 }
-
-template <class Program>
-struct RowProgram {
-  using Scalar = typename Program::Scalar;
-  Program program;
-  template <class Group>
-  KEEL_HD void operator()(Group g, int64_t row, int64_t, int64_t) const {
-    program(g, row);
-  }
-};
-
-template <class Program>
-struct ElementProgram {
-  using Scalar = typename Program::Scalar;
-  Program program;
-  template <class Group>
-  KEEL_HD void operator()(Group g, int64_t, int64_t first, int64_t count) const {
-    program(g, first, count);
-  }
-};
 
 }  // namespace detail
 

@@ -52,7 +52,7 @@ struct LayerNormForward {
     });
     T* target = out + row * cols;
     if constexpr (kAffine) {
-      const int64_t offset = row / shape.member_rows * shape.gain_stride;
+      const int64_t offset = member_offset(row, shape.member_rows, shape.gain_stride);
       const auto gain_row = g.load(cols, gain + offset);
       const auto bias_row = g.load(cols, bias + offset);
       g.store(cols, target, [&](auto i) {

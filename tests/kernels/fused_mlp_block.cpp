@@ -60,7 +60,7 @@ Answer emulate(const Problem& problem, int tile_rows = 0, bool reverse = false) 
       task.keep ? run_block<FusedBlock<32, true>>(task, slot, shared[0].v, reverse)
                 : run_block<FusedBlock<32, false>>(task, slot, shared[0].v, reverse);
   }
-  for (int64_t block = 0; block < c.members * FusedSum::member_blocks(task.net); ++block) {
+  for (int64_t block = 0; block < FusedSum::blocks(task); ++block) {
     auto shared = nans(FusedSum::kShared);
     run_block<FusedSum>(task, block, shared[0].v, reverse);
   }

@@ -78,8 +78,7 @@ Answer thread_after_thread(const Net& net, const Tensor& x, const Tensor& y) {
   task.gradients = gradients.data<float>();
   task.losses = losses.data<float>();
   for (int64_t slot = 0; slot < task.slots(); ++slot) run_block<FusedBlock<32, true>>(task, slot);
-  for (int64_t b = 0; b < task.members * FusedSum::member_blocks(task.net); ++b)
-    run_block<FusedSum>(task, b);
+  for (int64_t b = 0; b < FusedSum::blocks(task); ++b) run_block<FusedSum>(task, b);
   return {gradients, losses.to_vector<double>()};
 }
 
