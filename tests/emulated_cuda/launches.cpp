@@ -75,8 +75,8 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, Work bo
     return result(cudaErrorInvalidValue);
   const ptx::Kernel* by_nvcc = ptx::find_kernel(kernel);
   const Work grid = [=, bytes = config.dynamicSmemBytes] {
-    if (by_nvcc) return ptx::run_grid(*by_nvcc, blocks, threads, bytes, arguments);
     Traffic::begin_launch(kernel);
+    if (by_nvcc) return ptx::run_grid(*by_nvcc, blocks, threads, bytes, arguments);
     Block::run_grid(blocks, threads, bytes, body);
   };
   if (at_once(stream))

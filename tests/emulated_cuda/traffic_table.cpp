@@ -1,16 +1,20 @@
 // Prints what the hot kernels make of sectors and banks, by traffic.h: keel_emulated_traffic
 // [--lines] [PART OF A LABEL]. --lines: also the lines of the source whose requests cost more than
-// the least.
+// the least. With KEEL_EMULATED_PTX it is nvcc's code that runs (ptx/README.md), and its
+// instructions are counted, too; its lines are those of the PTX file.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
+#include "ptx/library.h"
 #include "traffic.h"
 #include "traffic_works.h"
 
@@ -22,6 +26,7 @@ using emulated::KernelTraffic;
 using emulated::Requests;
 using emulated::Site;
 using emulated::Space;
+namespace ptx = emulated::ptx;
 
 namespace {
 
@@ -78,8 +83,24 @@ void print_row(const std::string& what, const Requests& r, Space space, std::int
     fmt::print("{:>27}\n", r.paired);
 }
 
+// What nvcc's code issued since it was last asked, and which units it kept busy.
+void print_instructions(const ptx::Kernel& kernel) {
+  const auto issued = std::exchange(kernel.issued, {});
+  const std::int64_t all = std::accumulate(issued.begin(), issued.end(), std::int64_t{0});
+  fmt::print("  {} instructions of warps:", all);
+  const char* const units[] = {"float32", "float64", "tensor", "shared", "device", "other"};
+  for (std::size_t unit = 0; unit < ptx::kUnits; ++unit)
+    if (issued[unit] > 0)
+      fmt::print(" {} {:.1f}%", units[unit],
+                 100 * static_cast<double>(issued[unit]) / static_cast<double>(all));
+  fmt::print("\n");
+}
+
 // `file:line` of an instruction, and of what it was inlined into.
-std::string place_of(const void* instruction) {
+std::string place_of(const void* instruction, const ptx::Kernel* by_nvcc) {
+  if (by_nvcc)
+    return fmt::format("{}:{}", by_nvcc->file.substr(by_nvcc->file.rfind('/') + 1),
+                       static_cast<const ptx::Instruction*>(instruction)->line);
   const std::string said = ask("-i", instruction);
   std::string place;
   int frames = 0;
@@ -92,11 +113,12 @@ std::string place_of(const void* instruction) {
   return place;
 }
 
-void print_lines(const KernelTraffic& kernel) {
+void print_lines(const KernelTraffic& kernel, const ptx::Kernel* by_nvcc) {
   std::map<std::tuple<Space, bool, int, std::string>, Requests> of_line;
   for (const Site& site : kernel.sites)
     if (site.counted.cost > site.counted.fewest)
-      of_line[{site.space, site.writes, site.bytes, place_of(site.instruction)}] += site.counted;
+      of_line[{site.space, site.writes, site.bytes, place_of(site.instruction, by_nvcc)}] +=
+          site.counted;
   for (const auto& [line, r] : of_line) {
     const auto& [space, writes, bytes, place] = line;
     fmt::print("    {} {} of {:>2} bytes: {} instead of {}, {} requests: {}\n",
@@ -124,7 +146,9 @@ int main(int count, char** arguments) {
       print_row("device stores", total(Space::device, true), Space::device, kernel.stored);
       print_row("shared loads", total(Space::shared, false), Space::shared, 0);
       print_row("shared stores", total(Space::shared, true), Space::shared, 0);
-      if (lines) print_lines(kernel);
+      const ptx::Kernel* by_nvcc = ptx::find_kernel(kernel.kernel);
+      if (by_nvcc) print_instructions(*by_nvcc);
+      if (lines) print_lines(kernel, by_nvcc);
     }
   }
 }

@@ -1,9 +1,9 @@
 // Loads, stores, asynchronous copies and vectors of registers. Compiled without strict aliasing.
-#include <charconv>
 #include <cstring>
 #include <map>
 
 #include "../races.h"
+#include "../traffic.h"
 #include "warp.h"
 
 namespace keel::emulated::ptx {
@@ -29,10 +29,22 @@ unsigned char* place_of(Warp& warp, const Instruction& in, Space space, int addr
                                 : const_cast<unsigned char*>(block.parameters) + value;
 }
 
-void touch(const Warp& warp, unsigned lane, const void* place, std::size_t bytes, bool writes) {
+void find_races(const Warp& warp, unsigned lane, const void* place, std::size_t bytes,
+                bool writes) {
   if (!warp.block->watched) return;
   Races::switch_to(static_cast<std::int32_t>(warp.first + lane));
   Races::touch(place, bytes, writes);
+}
+
+// The lanes of an instruction make one request, which ends with `count_request`.
+void count(const Warp& warp, const Instruction& in, unsigned lane, const void* place,
+           std::size_t bytes, bool writes) {
+  if (!Traffic::counts()) return;
+  Traffic::switch_to(warp.first + lane);
+  Traffic::touch(place, bytes, writes, &in);
+}
+void count_request() {
+  if (Traffic::counts()) Traffic::meet();
 }
 
 // An element in memory as wide as T, in a register as wide as R.
@@ -42,13 +54,17 @@ void load(Warp& warp, const Instruction& in) {
     if (!warp.runs(l)) continue;
     const std::size_t bytes = sizeof(T) * in.count;
     const unsigned char* from = place_of(warp, in, in.space, in.address, l, bytes);
-    if (in.space != Space::parameter) touch(warp, l, from, bytes, false);
+    if (in.space != Space::parameter) {
+      find_races(warp, l, from, bytes, false);
+      count(warp, in, l, from, bytes, false);
+    }
     for (unsigned k = 0; k < in.count; ++k) {
       T value;
       std::memcpy(&value, from + k * sizeof(T), sizeof(T));
       warp.at<R>(in.at[k])[l] = static_cast<R>(value);
     }
   }
+  count_request();
 }
 
 template <class T>
@@ -57,21 +73,27 @@ void store(Warp& warp, const Instruction& in) {
     if (!warp.runs(l)) continue;
     const std::size_t bytes = sizeof(T) * in.count;
     unsigned char* to = place_of(warp, in, in.space, in.address, l, bytes);
-    touch(warp, l, to, bytes, true);
+    find_races(warp, l, to, bytes, true);
+    count(warp, in, l, to, bytes, true);
     for (unsigned k = 0; k < in.count; ++k)
       std::memcpy(to + k * sizeof(T), &warp.at<T>(in.at[k])[l], sizeof(T));
   }
+  count_request();
 }
 
 template <int kBytes>
 void copy_async(Warp& warp, const Instruction& in) {
   Instruction plain = in;  // no offsets here
   plain.number = 0;
-  for (unsigned l = 0; l < warp.lanes; ++l)
-    if (warp.runs(l))
-      warp.copies[l].push_back({place_of(warp, plain, Space::shared, in.at[0], l, kBytes),
-                                place_of(warp, plain, Space::global, in.at[1], l, kBytes), kBytes,
-                                warp.commits[l]});
+  for (unsigned l = 0; l < warp.lanes; ++l) {
+    if (!warp.runs(l)) continue;
+    unsigned char* to = place_of(warp, plain, Space::shared, in.at[0], l, kBytes);
+    const unsigned char* from = place_of(warp, plain, Space::global, in.at[1], l, kBytes);
+    count(warp, in, l, from, kBytes, false);
+    count(warp, in, l, to, kBytes, true);
+    warp.copies[l].push_back({to, from, kBytes, warp.commits[l]});
+  }
+  count_request();
 }
 
 void commit(Warp& warp, const Instruction&) {
@@ -87,8 +109,8 @@ void await(Warp& warp, const Instruction& in) {
     for (; arrived < copies.size() && copies[arrived].commit < warp.commits[l] - in.number;
          ++arrived) {
       const Warp::Copy& copy = copies[arrived];
-      touch(warp, l, copy.from, copy.bytes, false);
-      touch(warp, l, copy.to, copy.bytes, true);
+      find_races(warp, l, copy.from, copy.bytes, false);
+      find_races(warp, l, copy.to, copy.bytes, true);
       std::memcpy(copy.to, copy.from, copy.bytes);
     }
     copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(arrived));

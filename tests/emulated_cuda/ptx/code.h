@@ -2,6 +2,7 @@
 // registers, opcodes to functions that do what they say for all lanes of a warp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,23 +26,9 @@ using Action = void (*)(Warp&, const Instruction&);
 /// What an instruction does besides: only the lanes of a shuffle have to be there together.
 enum class Flow : std::uint8_t { next, branch, leave, barrier, together };
 enum class Space : std::uint8_t { global, shared, parameter };
-
-struct Instruction {
-  Action action = nullptr;
-  Flow flow = Flow::next;
-  bool unless = false;  // the guard says when not
-  Space space = Space::global;
-  bool wide = false;         // the address is of 64 bits
-  std::uint8_t count = 1;    // elements of a vector
-  std::uint8_t results = 1;  // the first so many of `at`
-  int guard = -1;            // a register of conditions
-  int address = -1;          // a register
-  std::int64_t number =
-      0;            // an address' offset, a branch's target, how many copies may be under way
-  int line = 0;     // of the file
-  int at[14] = {};  // registers: results first
-  const struct Operation* operation = nullptr;  // null: a load, a store and the like
-};
+/// Which part of a multiprocessor it keeps busy.
+enum class Unit : std::uint8_t { float32, float64, tensor, shared, device, other };
+inline constexpr std::size_t kUnits = 6;
 
 /// What an opcode does, and how wide its result and operands are, in bytes.
 struct Operation {
@@ -52,6 +39,23 @@ struct Operation {
   // Without a rounding in its name a product may be fused with the sum or difference that takes it.
   bool product = false;
   Action with_product[2] = {};  // a sum's or difference's, where its first or second operand is one
+};
+
+struct Instruction {
+  Action action = nullptr;
+  Flow flow = Flow::next;
+  Unit unit = Unit::other;
+  bool unless = false;  // the guard says when not
+  Space space = Space::global;
+  bool wide = false;         // the address is of 64 bits
+  std::uint8_t count = 1;    // elements of a vector
+  std::uint8_t results = 1;  // the first so many of `at`
+  int guard = -1;            // a register of conditions
+  int address = -1;          // a register
+  std::int64_t number = 0;   // an address' offset, a branch's target, copies to be under way
+  int line = 0;              // of the file
+  int at[14] = {};           // registers: results first
+  const Operation* operation = nullptr;  // null: a load, a store and the like
 };
 
 /// Arithmetic, comparisons, conversions by their full names, "fma.rn.f32"; null: not known.
@@ -80,6 +84,7 @@ struct Kernel {
   std::vector<Instruction> code;
   std::vector<Constant> constants;
   int registers = 0;
+  mutable std::array<std::int64_t, kUnits> issued{};  // instructions of warps that have run so far
   int thread = -1, block = -1, threads = -1, blocks = -1;  // registers of %tid.x and its like
 };
 
@@ -100,10 +105,11 @@ class Module {
     std::string_view body;
     int line = 0;  // of the body's first character
   };
+  static Function function_of(std::string_view header);
   const Function* find(std::string_view name) const;
 
   std::string path_, text_;
-  std::vector<std::pair<std::string, Function>> functions_;
+  std::vector<Function> functions_;
   std::vector<std::string> variables_;  // declarations of shared memory, of all functions
 };
 

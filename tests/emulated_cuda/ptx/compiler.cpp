@@ -16,6 +16,7 @@ class Compiler {
     Scope scope;
     read(function, scope);
     guard_ = -1;
+    unit_ = Unit::other;
     Instruction leave;
     leave.flow = Flow::leave;
     leave.results = 0;
@@ -28,7 +29,18 @@ class Compiler {
  private:
   using Arguments = std::vector<std::string>;
 
+  static Unit unit_of(std::string_view opcode) {
+    const auto has = [&](const char* part) { return opcode.find(part) != opcode.npos; };
+    if (has("mma.")) return Unit::tensor;
+    if (has(".global") || begins(opcode, "cp.async")) return Unit::device;
+    if (has(".shared")) return Unit::shared;
+    if (has("f64")) return Unit::float64;
+    const bool moves = begins(opcode, "mov.") || begins(opcode, "ld.param");
+    return has("f32") && !moves ? Unit::float32 : Unit::other;
+  }
+
   void emit(Instruction in) {
+    in.unit = unit_;
     in.line = line_;
     in.guard = guard_;
     in.unless = unless_;
@@ -82,6 +94,7 @@ class Compiler {
   }
 
   void instruction(Scope& scope, const std::string& opcode, const Arguments& args) {
+    unit_ = unit_of(opcode);
     if (opcode == "call.uni" || opcode == "call") return call(scope, args);
     if (begins(opcode, "ld.param") || begins(opcode, "st.param"))
       if (const Named* found = call_parameter(scope, args.at(begins(opcode, "st") ? 0 : 1)))
@@ -200,6 +213,7 @@ class Compiler {
   const Module& module_;
   Kernel& kernel_;
   Names names_;
+  Unit unit_ = Unit::other;
   int line_ = 0, guard_ = -1;
   bool unless_ = false, called_ = false;
 };

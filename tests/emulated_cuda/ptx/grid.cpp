@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "../races.h"
+#include "../traffic.h"
 #include "warp.h"
 
 namespace keel::emulated::ptx {
@@ -45,6 +46,7 @@ class Grid {
   void run(unsigned index, bool forwards) {
     std::memset(block_.shared, 0xff, shared_.size() * sizeof(Register));
     Races::begin_block(index, block_.shared, block_.shared_bytes);
+    if (Traffic::counts()) Traffic::begin_block(block_.shared, block_.shared_bytes);
     for (const auto& warp : warps_) {
       set(*warp, {kernel_.block, 4, index});
       for (unsigned l = 0; l < kWarp; ++l) {
@@ -154,6 +156,7 @@ class Grid {
       const Instruction& in = code[at];
       warp.line = in.line;
       warp.mask = lanes;
+      ++warp.block->kernel->issued[static_cast<std::size_t>(in.unit)];
       if (in.guard >= 0) {
         const auto* condition = warp.at<std::uint8_t>(in.guard);
         for (unsigned l = 0; l < kWarp; ++l)
@@ -226,6 +229,7 @@ void run_grid(const Kernel& kernel, std::int64_t blocks, unsigned threads, std::
   for (std::int64_t b = 0; b < blocks; ++b)
     grid.run(static_cast<unsigned>(forwards ? b : blocks - 1 - b), (b & 1) == forwards);
   Races::end_launch();
+  if (Traffic::counts()) Traffic::end_launch();
 }
 
 }  // namespace keel::emulated::ptx

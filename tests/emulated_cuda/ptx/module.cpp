@@ -4,16 +4,9 @@
 #include <sstream>
 
 #include "code.h"
+#include "text.h"
 
 namespace keel::emulated::ptx {
-namespace {
-
-bool begins(std::string_view text, std::string_view with) {
-  return text.substr(0, with.size()) == with;
-}
-
-}  // namespace
-
 Module::Module(std::string path) : path_(std::move(path)) {
   std::ifstream file(path_);
   std::ostringstream all;
@@ -26,31 +19,17 @@ Module::Module(std::string path) : path_(std::move(path)) {
   for (std::size_t at = 0; at < text_.size();) {
     const std::size_t end = std::min(text_.find('\n', at), text_.size());
     const std::string_view row = std::string_view(text_).substr(at, end - at);
-    const bool begins_function = row.find(".entry ") != row.npos || row.find(".func ") != row.npos;
-    if (header.empty() && begins_function && !begins(row, "//")) {
+    const bool heads = row.find(".entry ") != row.npos || row.find(".func ") != row.npos;
+    if (header.empty() && heads && !begins(row, "//")) {
       header = row;
     } else if (!header.empty() && begins(row, "{")) {
       const std::size_t close = text_.find("\n}\n", at);
       if (close == text_.npos) fail(path_, line, "a function without an end");
-      Function function;
+      functions_.push_back(function_of(header));
+      Function& function = functions_.back();
       function.line = line;
       function.body = std::string_view(text_).substr(at + 1, close - at - 1);
-      // .func (results) name(parameters) or .entry name(parameters)
-      std::string_view rest = std::string_view(header).substr(header.find_first_of('.'));
-      rest.remove_prefix(std::min(rest.find(".func "), rest.find(".entry ")));
-      rest.remove_prefix(rest.find(' ') + 1);
-      while (begins(rest, " ")) rest.remove_prefix(1);
-      if (begins(rest, "(")) {
-        function.results = rest.substr(1, rest.find(')') - 1);
-        rest.remove_prefix(rest.find(')') + 1);
-      }
-      const std::size_t open = rest.find('('), shut = rest.find(')');
-      std::string_view name = rest.substr(0, open);
-      while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
-      function.name = name;
-      if (open != rest.npos) function.parameters = rest.substr(open + 1, shut - open - 1);
-      for (char c : function.body) line += c == '\n';
-      functions_.emplace_back(function.name, function);
+      line += 1 + static_cast<int>(std::count(function.body.begin(), function.body.end(), '\n'));
       header.clear();
       at = close + 1;
       continue;
@@ -67,16 +46,34 @@ Module::Module(std::string path) : path_(std::move(path)) {
   }
 }
 
+// ".func (results) name(parameters)", ".entry name(parameters)", whatever stands before and behind.
+Module::Function Module::function_of(std::string_view header) {
+  header.remove_prefix(std::min(header.find(".func "), header.find(".entry ")));
+  header = trimmed(header.substr(header.find(' ')));
+  const auto bracket = [&header] {  // takes it away
+    const std::size_t end = header.find(')');
+    const std::string inside(header.substr(1, end - 1));
+    header = trimmed(header.substr(end + 1));
+    return inside;
+  };
+  Function function;
+  if (begins(header, "(")) function.results = bracket();
+  function.name = trimmed(header.substr(0, header.find('(')));
+  header.remove_prefix(std::min(header.find('('), header.size()));
+  if (begins(header, "(")) function.parameters = bracket();
+  return function;
+}
+
 const Module::Function* Module::find(std::string_view name) const {
-  for (const auto& [known, function] : functions_)
-    if (known == name) return &function;
+  for (const Function& function : functions_)
+    if (function.name == name) return &function;
   return nullptr;
 }
 
 std::vector<std::string> Module::kernels() const {
   std::vector<std::string> names;
-  for (const auto& [name, function] : functions_)
-    if (function.results.empty()) names.push_back(name);
+  for (const Function& function : functions_)
+    if (function.results.empty()) names.push_back(function.name);
   return names;
 }
 
