@@ -192,8 +192,10 @@ cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
 
 // Memory of a host that is not pinned is read before the call returns, unless it is recorded: then
 // whenever the graph runs.
+namespace {
+
 // Where in the memory of a GPU it lies, if in any; -1: beyond what was allocated there.
-static std::optional<int> device_of(const void* address, std::size_t bytes) {
+std::optional<int> device_of(const void* address, std::size_t bytes) {
   for (int device = 0; device < kDevices; ++device) {
     const Memory& memory = memory_of(device);
     if (memory.spans(address)) return memory.holds(address, bytes) ? device : -1;
@@ -201,8 +203,7 @@ static std::optional<int> device_of(const void* address, std::size_t bytes) {
   return {};
 }
 
-static void enqueue_copy(Stream& stream, void* to, const void* from, std::size_t bytes,
-                         bool staged) {
+void enqueue_copy(Stream& stream, void* to, const void* from, std::size_t bytes, bool staged) {
   const auto move = [to, bytes](const void* source) {
     const Memory::Open first(memory_of(0)), second(memory_of(1));
     std::memmove(to, source, bytes);
@@ -212,6 +213,8 @@ static void enqueue_copy(Stream& stream, void* to, const void* from, std::size_t
   const std::vector<char> kept(begin, begin + bytes);
   enqueue(stream, [=] { move(kept.data()); });
 }
+
+}  // namespace
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {

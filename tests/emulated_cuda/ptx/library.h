@@ -13,7 +13,8 @@ namespace keel::emulated::ptx {
 /// test. Ends the program where the folder lacks one of the library's.
 const Kernel* find_kernel(const void* host_kernel);
 
-/// How many kernels have run so, of how many that the folder has: what a test holds to be all.
+/// How many kernels have run so, of how many that the folder has. Printed as the program ends, with
+/// the names of the rest where KEEL_EMULATED_PTX_LEFT is set.
 struct Coverage {
   std::size_t kernels = 0, run = 0;
   std::vector<std::string> left;  // the names of those that have not

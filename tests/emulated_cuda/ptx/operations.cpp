@@ -70,24 +70,32 @@ To saturated(From x) {  // what is no number becomes the type's lowest, or 0 whe
 }
 
 template <class T>
-void bits(Table& table, const std::string& type) {
+void any(Table& table, const std::string& type) {
   table["mov." + type] = op([](T a) { return a; });
   table["selp." + type] = op([](T a, T b, Pred p) { return p ? a : b; });
+  table["setp.eq." + type] = op([](T a, T b) { return Pred(a == b); });
+  table["setp.lt." + type] = op([](T a, T b) { return Pred(a < b); });
+  table["setp.le." + type] = op([](T a, T b) { return Pred(a <= b); });
+  table["setp.gt." + type] = op([](T a, T b) { return Pred(a > b); });
+  table["setp.ge." + type] = op([](T a, T b) { return Pred(a >= b); });
+}
+
+template <class T>
+void bits(Table& table, const std::string& type) {
+  any<T>(table, type);
   table["and." + type] = op([](T a, T b) { return T(a & b); });
   table["or." + type] = op([](T a, T b) { return T(a | b); });
   table["xor." + type] = op([](T a, T b) { return T(a ^ b); });
   table["not." + type] = op([](T a) { return T(~a); });
-  table["setp.eq." + type] = op([](T a, T b) { return Pred(a == b); });
   table["setp.ne." + type] = op([](T a, T b) { return Pred(a != b); });
   table["shl." + type] = op([](T a, u32 n) { return n < 8 * sizeof(T) ? T(a << n) : T(0); });
 }
 
 template <class T>
 void integers(Table& table, const std::string& type) {
+  any<T>(table, type);
   using Unsigned = std::make_unsigned_t<T>;
   constexpr u32 kBits = 8 * sizeof(T);
-  table["mov." + type] = op([](T a) { return a; });
-  table["selp." + type] = op([](T a, T b, Pred p) { return p ? a : b; });
   table["add." + type] = op([](Unsigned a, Unsigned b) { return Unsigned(a + b); });
   table["sub." + type] = op([](Unsigned a, Unsigned b) { return Unsigned(a - b); });
   table["mul.lo." + type] = op([](Unsigned a, Unsigned b) { return Unsigned(a * b); });
@@ -108,18 +116,12 @@ void integers(Table& table, const std::string& type) {
   });
   table["shr." + type] =
       op([](T a, u32 n) { return T(a >> std::min(n, kBits - 1) >> (n >= kBits)); });
-  table["setp.eq." + type] = op([](T a, T b) { return Pred(a == b); });
   table["setp.ne." + type] = op([](T a, T b) { return Pred(a != b); });
-  table["setp.lt." + type] = op([](T a, T b) { return Pred(a < b); });
-  table["setp.le." + type] = op([](T a, T b) { return Pred(a <= b); });
-  table["setp.gt." + type] = op([](T a, T b) { return Pred(a > b); });
-  table["setp.ge." + type] = op([](T a, T b) { return Pred(a >= b); });
 }
 
 template <class T>
 void reals(Table& table, const std::string& type) {
-  table["mov." + type] = op([](T a) { return a; });
-  table["selp." + type] = op([](T a, T b, Pred p) { return p ? a : b; });
+  any<T>(table, type);
   table["add.rn." + type] = op([](T a, T b) { return a + b; });
   table["sub.rn." + type] = op([](T a, T b) { return a - b; });
   table["mul.rn." + type] = op([](T a, T b) { return a * b; });
@@ -143,12 +145,7 @@ void reals(Table& table, const std::string& type) {
   table["max." + type] = op([](T a, T b) { return std::fmax(a, b); });
   table["cvt.rzi." + type + "." + type] = op([](T a) { return std::trunc(a); });
   table["cvt.sat." + type + "." + type] = op([](T a) { return a > 0 ? std::min(a, T(1)) : T(0); });
-  table["setp.eq." + type] = op([](T a, T b) { return Pred(a == b); });
   table["setp.ne." + type] = op([](T a, T b) { return Pred(a < b || a > b); });
-  table["setp.lt." + type] = op([](T a, T b) { return Pred(a < b); });
-  table["setp.le." + type] = op([](T a, T b) { return Pred(a <= b); });
-  table["setp.gt." + type] = op([](T a, T b) { return Pred(a > b); });
-  table["setp.ge." + type] = op([](T a, T b) { return Pred(a >= b); });
   // With a u: also where one of them is no number.
   table["setp.equ." + type] = op([](T a, T b) { return Pred(!(a < b || a > b)); });
   table["setp.neu." + type] = op([](T a, T b) { return Pred(a != b); });

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -18,7 +17,7 @@ namespace {
 // A kernel of one parameter, the address of `out` in %rd1; %r1 is the thread.
 ptx::Kernel kernel_of(const std::string& body) {
   const auto path = std::filesystem::temp_directory_path() /
-                    ("keel_ptx_test_" + std::to_string(std::rand()) + ".ptx");
+                    ("keel_ptx_test_" + std::to_string(getpid()) + ".ptx");
   std::ofstream(path) << ".version 9.0\n.target sm_86\n.address_size 64\n\n"
                          ".func  (.param .b64 result) twice(\n\t.param .b64 of\n)\n{\n"
                          "\t.reg .f64 %fd<3>;\n\tld.param.f64 %fd1, [of];\n"
