@@ -17,6 +17,7 @@
 
 #include "accesses.h"
 #include "races.h"
+#include "settings.h"
 #include "traffic.h"
 
 #define __device__
@@ -33,6 +34,7 @@ namespace keel::emulated {
 class Block {
  public:
   static constexpr unsigned kWarp = 32;
+  static constexpr std::uint32_t kAllLanes = 0xffffffff;
 
   static Block& current() { return *running(); }
   unsigned block_index() const { return index_; }
@@ -90,6 +92,7 @@ class Block {
       threads_.push_back(std::make_unique<Thread>(static_cast<unsigned>(threads_.size())));
     count_ = threads;
     free(0, count_);
+    for (unsigned id = 0; id < count_; ++id) threads_[id]->exchanges = 0;
     for (bool forwards = ++runs_ % 2 == 0;; forwards = !forwards) {
       const unsigned warps = (count_ + kWarp - 1) / kWarp;
       for (unsigned i = 0; i < warps; ++i)
@@ -110,16 +113,18 @@ class Block {
 
   unsigned lane() const { return now_->id % kWarp; }
 
-  /// Hands a value to the warp's other lanes, and returns what says which a lane handed over: valid
-  /// until the next but one exchange.
+  /// Hands a value to others of the warp's lanes, and returns what says which a lane handed over:
+  /// valid until the next but one exchange.
   template <class T>
-  auto exchange(const T& value) {
+  auto exchange(const T& value, std::uint32_t members = kAllLanes) {
     static_assert(sizeof(T) <= sizeof(Thread::slots[0]));
     Thread& me = *now_;
+    me.members = members;
     const int slot = me.exchanges++ % 2;  // a lane is never two exchanges ahead of another
     std::memcpy(me.slots[slot], &value, sizeof(T));
     wait(State::at_shuffle);
-    return [this, slot, first = me.id - me.id % kWarp](unsigned lane) {
+    return [this, slot, members, first = me.id - me.id % kWarp](unsigned lane) {
+      if (!(members >> lane & 1)) give_up("a lane reads from one that is not of its shuffle");
       T got;
       std::memcpy(&got, threads_[first + lane]->slots[slot], sizeof(T));
       return got;
@@ -157,6 +162,7 @@ class Block {
     ucontext_t context;
     jmp_buf place;
     int exchanges = 0;
+    std::uint32_t members = 0;  // of the shuffle it waits for
     bool begun = false;
     State state = State::ready;
     std::uint64_t slots[2][3];
@@ -212,9 +218,29 @@ class Block {
         if (thread.state == State::ready) resume(thread);
       }
       if (Traffic::counts()) Traffic::meet();
-      if (in(State::at_shuffle, begin, end) < kWarp) return;
-      free(begin, end);
+      std::uint32_t complete = 0;
+      for (unsigned id = begin; id < end; ++id)
+        if (shuffles(begin, end, id)) complete |= 1u << (id - begin);
+      if (complete == 0) return;
+      for (unsigned id = begin; id < end; ++id)
+        if (complete >> (id - begin) & 1) free(id, id + 1);
     }
+  }
+
+  // Whether all are there that this thread's shuffle names.
+  bool shuffles(unsigned begin, unsigned end, unsigned id) const {
+    const Thread& mine = *threads_[id];
+    if (mine.state != State::at_shuffle) return false;
+    if (!(mine.members >> (id - begin) & 1)) give_up("a lane is not of its own shuffle");
+    for (unsigned lane = 0; lane < kWarp; ++lane) {
+      if (!(mine.members >> lane & 1)) continue;
+      if (begin + lane >= end) return false;
+      const Thread& other = *threads_[begin + lane];
+      if (other.state != State::at_shuffle || other.members != mine.members) return false;
+      if ((other.exchanges - mine.exchanges) % 2 != 0)
+        give_up("lanes shuffle together after different numbers of shuffles: not emulated");
+    }
+    return true;
   }
 
   void check_copies() const {
@@ -253,26 +279,6 @@ inline void wait_for_copies(int youngest) {
   if (Block::runs()) Block::current().wait_for_copies(youngest);
 }
 
-/// The compute capability that every device says it has, and by which kernels are chosen. Tests set
-/// it; at first what KEEL_EMULATED_CAPABILITY says (90: as an H200), or 8.6.
-struct Capability {
-  int major = 8, minor = 6;
-};
-inline Capability& capability() {
-  static Capability it = [] {
-    const char* asked = std::getenv("KEEL_EMULATED_CAPABILITY");
-    const int both = asked ? std::atoi(asked) : 86;
-    return Capability{both / 10, both % 10};
-  }();
-  return it;
-}
-
-/// Whether launches for tensors of the CPU are emulated too, at once and without a stream.
-inline bool& takes_cpu_tensors() {
-  static bool it = false;
-  return it;
-}
-
 struct BlockIndex {
   struct X {
     operator unsigned() const { return Block::current().block_index(); }
@@ -291,9 +297,9 @@ inline constexpr keel::emulated::ThreadIndex threadIdx;
 
 inline void __syncthreads() { keel::emulated::Block::current().wait_for_block(); }
 template <class T>
-T __shfl_xor_sync(unsigned, T value, int distance) {
+T __shfl_xor_sync(unsigned members, T value, int distance) {
   auto& block = keel::emulated::Block::current();
-  return block.exchange(value)(block.lane() ^ static_cast<unsigned>(distance));
+  return block.exchange(value, members)(block.lane() ^ static_cast<unsigned>(distance));
 }
 
 inline int min(int a, int b) { return b < a ? b : a; }

@@ -238,3 +238,28 @@ TEST_CASE("emulated: asynchronous copies arrive when they are waited for") {
   launch_kernel(Device(), "test", copying_kernel, 1, 32, from.data<float>(), into.data<float>());
   CHECK(into.to_vector<float>() == std::vector<float>{0, 7, 0, 7});
 }
+
+namespace {
+
+// Quarters of a warp: the last leaves, the others exchange numbers, each once more than the one
+// before, with lanes at `distance`, and say that `lanes` more of its neighbour take part.
+void quarters_kernel(int distance, unsigned lanes, float* into) {
+  const unsigned quarter = threadIdx.x / 8, members = (0xffu | lanes << 8) << 8 * quarter;
+  if (quarter == 3) return;
+  float mine = static_cast<float>(threadIdx.x);
+  for (unsigned i = 0; i <= quarter; ++i) mine = 1 + __shfl_xor_sync(members, mine, distance);
+  into[threadIdx.x] = mine;
+}
+
+}  // namespace
+
+TEST_CASE("emulated: parts of a warp shuffle by themselves, and only with those they name") {
+  const Tensor into = Tensor::zeros({32});
+  launch_kernel(Device(), "test", quarters_kernel, 1, 32, 5, 0u, into.data<float>());
+  const std::vector<float> got = into.to_vector<float>();
+  for (unsigned i = 0; i < 24; ++i)
+    CHECK(got[i] == static_cast<float>((i / 8 % 2 == 0 ? i ^ 5 : i) + 1 + i / 8));
+  for (unsigned i = 24; i < 32; ++i) CHECK(got[i] == 0);
+  CHECK(is_fatal([] { launch_on_gpu(1, 32, 0, quarters_kernel, 9, 0u); }));
+  CHECK(is_fatal([] { launch_on_gpu(1, 32, 0, quarters_kernel, 5, 1u); }));
+}

@@ -23,8 +23,10 @@ struct Warp;
 struct Instruction;
 using Action = void (*)(Warp&, const Instruction&);
 
-/// What an instruction does besides: only the lanes of a shuffle have to be there together.
-enum class Flow : std::uint8_t { next, branch, leave, barrier, together };
+/// What an instruction does besides. Together: all lanes of the warp do it, or, of members, those
+/// that each of them names by its last operand.
+enum class Flow : std::uint8_t { next, branch, leave, barrier, together, members };
+inline constexpr int kMembers = 5;  // that operand's place among them
 enum class Space : std::uint8_t { global, shared, parameter };
 /// Which part of a multiprocessor it keeps busy.
 enum class Unit : std::uint8_t { float32, float64, tensor, shared, device, other };
@@ -84,7 +86,7 @@ struct Kernel {
   std::vector<Instruction> code;
   std::vector<Constant> constants;
   int registers = 0;
-  mutable std::array<std::int64_t, kUnits> issued{};  // instructions of warps that have run so far
+  mutable std::array<std::int64_t, kUnits> issued{};  // instructions of warps, while Traffic counts
   int thread = -1, block = -1, threads = -1, blocks = -1;  // registers of %tid.x and its like
 };
 

@@ -22,7 +22,8 @@ class Grid {
        const std::vector<std::string>& parameters)
       : kernel_(kernel), threads_(threads) {
     place_parameters(parameters);
-    block_ = {&kernel, nullptr, kernel.shared_bytes + dynamic, parameters_.data(), false};
+    block_ = {&kernel, nullptr,          kernel.shared_bytes + dynamic, parameters_.data(),
+              false,   Traffic::counts()};
     shared_.resize(block_.shared_bytes / sizeof(Register) + 1);
     block_.shared = shared_[0].bytes;
     for (unsigned first = 0; first < threads; first += kWarp) {
@@ -120,21 +121,46 @@ class Grid {
     }
   }
 
-  // All lanes stand at what wants them together: whether there are any.
+  // No lane can go on alone: those do that want each other. Whether any lane was left.
   static bool meet(Warp& warp) {
-    std::uint32_t waiting = 0, place = 0;
+    std::uint32_t waiting = 0;
     for (unsigned l = 0; l < warp.lanes; ++l)
-      if (warp.state[l] == State::together) waiting |= 1u << l, place = warp.place[l];
-    if (waiting == 0) return false;
-    const Instruction& in = warp.block->kernel->code[place];
-    warp.line = in.line;
-    bool all = waiting == everybody(warp);
-    for (unsigned l = 0; l < warp.lanes; ++l) all = all && warp.place[l] == place;
-    if (!all) warp.fail("lanes of a warp wait for others that are not there");
-    warp.mask = waiting;
-    in.action(warp, in);
-    move(warp, waiting, place + 1, State::ready);
+      if (warp.state[l] == State::together) waiting |= 1u << l;
+    std::uint32_t left = waiting;
+    for (unsigned l = 0; l < warp.lanes; ++l) {
+      if (!(left >> l & 1)) continue;
+      const std::uint32_t place = warp.place[l];
+      const Instruction& in = warp.block->kernel->code[place];
+      warp.line = in.line;
+      std::uint32_t here = 0;
+      for (unsigned other = 0; other < warp.lanes; ++other)
+        if (left >> other & 1 && warp.place[other] == place) here |= 1u << other;
+      const std::uint32_t wanted = members(warp, in, l);
+      if ((wanted & ~here) != 0 || !agree(warp, in, wanted)) continue;
+      warp.mask = wanted;
+      in.action(warp, in);
+      move(warp, wanted, place + 1, State::ready);
+      left &= ~wanted;
+    }
+    if (left != 0 && left == waiting)
+      warp.fail("lanes of a warp wait for others that are not there");
+    return waiting != 0;
+  }
+
+  // Whether these lanes want each other, and no others.
+  static bool agree(Warp& warp, const Instruction& in, std::uint32_t lanes) {
+    for (unsigned l = 0; l < warp.lanes; ++l)
+      if (lanes >> l & 1 && members(warp, in, l) != lanes) return false;
     return true;
+  }
+
+  // The lanes that this one wants to be there.
+  static std::uint32_t members(Warp& warp, const Instruction& in, unsigned lane) {
+    const std::uint32_t all = everybody(warp);
+    if (in.flow == Flow::together) return all;
+    const std::uint32_t wanted = warp.at<std::uint32_t>(in.at[kMembers])[lane];
+    if (!(wanted >> lane & 1)) warp.fail("a lane is not of its own shuffle");
+    return wanted == ~std::uint32_t{0} ? all : wanted;
   }
 
   static std::uint32_t everybody(const Warp& warp) {
@@ -156,7 +182,7 @@ class Grid {
       const Instruction& in = code[at];
       warp.line = in.line;
       warp.mask = lanes;
-      ++warp.block->kernel->issued[static_cast<std::size_t>(in.unit)];
+      if (warp.block->counted) ++warp.block->kernel->issued[static_cast<std::size_t>(in.unit)];
       if (in.guard >= 0) {
         const auto* condition = warp.at<std::uint8_t>(in.guard);
         for (unsigned l = 0; l < kWarp; ++l)
@@ -189,8 +215,10 @@ class Grid {
           if (rest != 0) warp.fail("some lanes leave out a barrier");
           return move(warp, lanes, at + 1, State::at_barrier);
         case Flow::together:
+        case Flow::members:
           if (rest != 0) warp.fail("some lanes leave out a shuffle");
-          if (lanes != everybody(warp)) return move(warp, lanes, at, State::together);
+          if (lanes != everybody(warp) || !agree(warp, in, lanes))
+            return move(warp, lanes, at, State::together);
           in.action(warp, in);
           ++at;
           continue;

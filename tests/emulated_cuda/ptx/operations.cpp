@@ -206,14 +206,16 @@ void butterfly(Warp& warp, const Instruction& in) {
   u32* const to = warp.at<u32>(in.at[0]);
   Pred* const found = warp.at<Pred>(in.at[1]);
   const u32 *value = warp.at<u32>(in.at[2]), *distance = warp.at<u32>(in.at[3]),
-            *clamp = warp.at<u32>(in.at[4]), *members = warp.at<u32>(in.at[5]);
+            *clamp = warp.at<u32>(in.at[4]), *members = warp.at<u32>(in.at[kMembers]);
   u32 before[kWarp];
   std::copy(value, value + kWarp, before);
   for (unsigned l = 0; l < warp.lanes; ++l) {
-    if (members[l] != ~u32{0}) warp.fail("a shuffle of some lanes");
+    if (!warp.runs(l)) continue;
     const u32 segment = clamp[l] >> 8 & 31, last = (l & segment) | (clamp[l] & 31 & ~segment);
     const u32 from = l ^ (distance[l] & 31);
     found[l] = from <= last;
+    if (found[l] && !(members[l] >> from & 1))
+      warp.fail("a lane reads from one that is not of its shuffle");
     to[l] = before[found[l] ? from : l];
   }
 }
@@ -258,7 +260,7 @@ Table make_table() {
   reals<double>(table, "f64");
   conversions(table);
   predicates(table);
-  table["shfl.sync.bfly.b32"] = {&butterfly, Flow::together, {4, 1, 4, 4, 4, 4}, 2};
+  table["shfl.sync.bfly.b32"] = {&butterfly, Flow::members, {4, 1, 4, 4, 4, 4}, 2};
   table["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"] = {&multiply_tf32, Flow::together,
                                                                  std::vector<int>(14, 4)};
   table["bra"] = table["bra.uni"] = {nullptr, Flow::branch, {}, 0};

@@ -59,6 +59,22 @@ TEST_CASE("ptx: lanes part, meet again, and shuffle together") {
   }
 }
 
+TEST_CASE("ptx: parts of a warp shuffle by themselves, wherever the others are") {
+  // Lanes of 0 .. 15 shuffle twice, those of 16 .. 23 once, the last eight have left.
+  const std::string part =
+      "\tand.b32 %r2, %r1, 31;\n\tsetp.ge.u32 %p1, %r2, 24;\n\t@%p1 ret;\n"
+      "\tsetp.ge.u32 %p1, %r2, 16;\n\tmov.u32 %r3, 65535;\n\t@%p1 mov.u32 %r3, 16711680;\n"
+      "\tmov.u32 %r4, %r1;\n\t@%p1 bra $last;\n"
+      "\tshfl.sync.bfly.b32 %r4|%p2, %r1, 8, 31, %r3;\n"
+      "$last:\n\tshfl.sync.bfly.b32 %r5|%p2, %r4, 1, 31, %r3;\n";
+  const auto got = run<int>(part + "\tst.global.u32 [%rd2], %r5;\n\tret;", 64);
+  for (int i = 0; i < 64; ++i) {
+    CAPTURE(i);
+    const int lane = i % 32;
+    CHECK(got[static_cast<std::size_t>(i)] == (lane >= 24 ? -1 : lane >= 16 ? i ^ 1 : i ^ 9));
+  }
+}
+
 TEST_CASE("ptx: a loop whose lanes leave at different times") {
   const auto got = run<int>(
       "\tmov.u32 %r3, 0;\n\tmov.u32 %r2, 0;\n"
@@ -134,6 +150,8 @@ TEST_CASE("ptx: what a GPU would not survive ends the program") {
        "\tsetp.eq.s32 %p1, %r1, 3;\n\t@%p1 bra $out;\n"
        "\tshfl.sync.bfly.b32 %r4|%p2, %r1, 1, 31, -1;\n$out:\n\tret;",
        32);
+  says("not of its shuffle", "\tshfl.sync.bfly.b32 %r4|%p2, %r1, 1, 31, 1;\n\tret;", 1);
+  says("not of its own", "\tshfl.sync.bfly.b32 %r4|%p2, %r1, 1, 31, 2;\n\tret;", 32);
   says("not known", "\tfma.rz.f32 %f1, %f1, %f1, %f1;\n\tret;", 1);
   says("never waited",
        "\tmov.u32 %r2, tile;\n\tcp.async.ca.shared.global [%r2], [%rd1], 4;\n\tret;", 1);

@@ -14,6 +14,7 @@ struct Block {
   std::size_t shared_bytes = 0;
   const unsigned char* parameters = nullptr;
   bool watched = false;  // races are looked for
+  bool counted = false;  // the instructions issued
 };
 
 struct Warp {
