@@ -2,12 +2,13 @@
 # The pthread flavour that Debian prefers would fight with our own OpenMP threads for the cores,
 # so the openmp flavour is linked by its full path. OpenBLAS comes first: it brings a fast LAPACK.
 set(arch "${CMAKE_LIBRARY_ARCHITECTURE}")
-find_library(KeelBlas_OPENBLAS NAMES openblas
-  PATHS "/usr/lib/${arch}/openblas-openmp" NO_DEFAULT_PATH)
+set(roots ${CMAKE_PREFIX_PATH} /usr)
+list(TRANSFORM roots APPEND "/lib/${arch}/openblas-openmp" OUTPUT_VARIABLE libraries)
+list(TRANSFORM roots APPEND "/include/${arch}/openblas-openmp" OUTPUT_VARIABLE includes)
+find_library(KeelBlas_OPENBLAS NAMES openblas PATHS ${libraries} NO_DEFAULT_PATH)
 find_library(KeelBlas_OPENBLAS NAMES openblaso openblas)
 find_library(KeelBlas_LAPACKE NAMES lapacke)
-find_path(KeelBlas_CBLAS_INCLUDE cblas.h
-  PATHS "/usr/include/${arch}/openblas-openmp" NO_DEFAULT_PATH)
+find_path(KeelBlas_CBLAS_INCLUDE cblas.h PATHS ${includes} NO_DEFAULT_PATH)
 find_path(KeelBlas_CBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas)
 find_path(KeelBlas_LAPACKE_INCLUDE lapacke.h PATH_SUFFIXES lapacke openblas)
 mark_as_advanced(KeelBlas_OPENBLAS KeelBlas_LAPACKE KeelBlas_CBLAS_INCLUDE KeelBlas_LAPACKE_INCLUDE)

@@ -4,6 +4,8 @@
 #   setup.sh --plot   and to draw: matplotlib for some python3 on PATH
 #   setup.sh --table1 and for every row and picture of `keel reproduce table1`: XGBoost, statsmodels
 #   setup.sh --check  and for the checks of .ci/run: clang++, clang-format
+#   setup.sh --into DIR  needs no root: unpacks the libraries in DIR, wanted here or not, for this
+#                     machine or another of its kind, and says how to build with them
 set -u
 
 missing=""
@@ -34,6 +36,47 @@ sys.exit(not all(map(find_spec, sys.argv[1:])))' "$@" 2>/dev/null && { IFS=$old_
   return 1
 }
 
+libraries="libopenblas-openmp-dev liblapacke-dev libfmt-dev nlohmann-json3-dev librandom123-dev
+           libthrust-dev libcli11-dev doctest-dev"
+
+# apt_apart TOOL...: with lists of packages of our own, as the system's take root to bring up to date.
+apt_apart() {
+  tool=$1; shift
+  "$tool" -qq -o Dir::State::Lists="$apart/lists" -o Dir::Cache="$apart/cache" \
+    -o APT::Sandbox::User="$(id -un)" -o Debug::NoLocking=1 "$@"
+}
+
+# unpack_into DIR: the libraries, and what they need at run time that a bare system may lack.
+unpack_into() {
+  apart=$(mktemp -d) && trap 'rm -rf "$apart"' EXIT || exit 1
+  mkdir -p "$apart/lists/partial" "$apart/cache/archives/partial" "$apart/packages" \
+    "$apart/root" "$1" || exit 1
+  into=$(cd "$1" && pwd)
+  apt_apart apt-get update || { echo "setup.sh: apt-get could not update its lists" >&2; exit 1; }
+  at_run_time=$(apt_apart apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
+    --no-breaks --no-replaces --no-enhances $libraries |
+    grep -E '^lib(openblas0-openmp|lapacke|fmt[0-9]+|gfortran5|quadmath0)$' | sort -u)
+  (cd "$apart/packages" && apt_apart apt-get download $libraries $at_run_time) ||
+    { echo "setup.sh: apt-get could not fetch: $libraries" >&2; exit 1; }
+  for package in "$apart"/packages/*.deb; do dpkg -x "$package" "$apart/root" || exit 1; done
+  find "$apart/root" -name '*.a' -delete  # we link none, and they are most of it
+  cp -a "$apart/root/." "$into" || exit 1
+  folder=$(dirname "$(ls "$into"/usr/lib/*/liblapacke.so)")
+  echo "unpacked in $into ($(du -sh "$into" | cut -f1)); now:"
+  echo "  export LD_LIBRARY_PATH=$folder/openblas-openmp:$folder"
+  echo "  cmake -B build -DCMAKE_PREFIX_PATH=$into/usr && cmake --build build -j"
+}
+
+if [ "${1-}" = --into ]; then
+  if [ $# -ne 2 ]; then echo "setup.sh: --into wants one folder, and nothing else" >&2; exit 2; fi
+  if ! command -v apt-get >/dev/null; then
+    echo "setup.sh: this system has no apt-get; what Debian calls: $libraries" >&2
+    exit 1
+  fi
+  unpack_into "$2"
+  exit 0
+fi
+
 command -v g++ >/dev/null || command -v clang++ >/dev/null || need g++
 cmake_is_new_enough || need cmake
 command -v ninja >/dev/null || need ninja-build
@@ -56,7 +99,7 @@ for option in "$@"; do
       command -v clang-format >/dev/null || need clang-format
       command -v clang++ >/dev/null || need clang
       have_file /usr/lib/llvm-*/lib/libomp.so /usr/lib*/libomp.so || need libomp-dev ;;
-    *) echo "setup.sh: unknown option '$option' (--plot, --table1, --check)" >&2; exit 2 ;;
+    *) echo "setup.sh: unknown option '$option' (--plot, --table1, --check; --into DIR alone)" >&2; exit 2 ;;
   esac
 done
 [ -z "$missing" ] && exit 0
