@@ -19,7 +19,8 @@ NET = "dense(128) layernorm(affine=0) relu dense(128) layernorm(affine=0) relu d
 @dataclass
 class Kernel:
     """program: as the log has it. width: of the rows its launcher was told. threads: of a block,
-    which the sources must confirm, as they must `dynamic` bytes of shared memory."""
+    which the sources must confirm, as they must `dynamic` bytes of shared memory. whole, long_runs:
+    what the Program says of itself."""
     label: str
     program: str
     width: int
@@ -28,11 +29,13 @@ class Kernel:
     dynamic: int = 0
     name: str = ""  # set from the sources
     per_block: int = 1  # groups
+    whole: bool = False
+    long_runs: bool = False
 
     def locate(self, launchers):
-        members, slots, self.per_block = launchers.group(self.scalar, self.width)
-        self.name = (f"tile_kernel<CudaGroup<{members}, {slots}, {self.scalar}>, "
-                     f"{self.per_block}, {self.program}>")
+        group, members, self.per_block = launchers.group(
+            self.scalar, self.width, self.long_runs, self.whole)
+        self.name = f"tile_kernel<{group}, {self.program}>"
         self.confirm(members * self.per_block, launchers.dynamic)
 
     def confirm(self, threads, dynamic):
@@ -68,14 +71,14 @@ def row_program(program):
 
 def layer_norm_kernels():
     kernels = {}
-    for width, threads in ((128, 256), (768, 128), (4096, 512)):
-        for op in ("Forward", "Backward"):
+    for width, back_threads in ((128, 128), (768, 128), (4096, 512)):
+        for op, threads in (("Forward", 128), ("Backward", back_threads)):
             for relu in (False, True):
                 program = f"LayerNorm{op}<float, true, {'true' if relu else 'false'}>"
-                name = "layer_norm(_relu)" if op == "Forward" else f"layer_norm{'_relu' * relu}"
-                label = f"{name} {op.lower()}, {width} columns"
-                kernels[f"ln{'r' * relu} {op} {width}"] = Kernel(label, row_program(program), width,
-                                                                 threads)
+                label = f"layer_norm{'_relu' * relu} {op.lower()}, {width} columns"
+                kernels[f"ln{'r' * relu} {op} {width}"] = Kernel(
+                    label, row_program(program), width, threads, whole=True,
+                    long_runs=op == "Forward")
     return kernels
 
 
@@ -90,10 +93,10 @@ def all_kernels(launchers, constants):
         "relu": Kernel("relu", element("MapElements<float, Relu>"), run, 128),
         "relu back": Kernel("relu backward", element("PullElements<float, Relu>"), run, 128),
         "mse": Kernel("mse", row_program("SquaredError<float>"), mse_run, 128),
-        "gather": Kernel("gather_rows, 9 columns", row_program("GatherRow<float>"), 9, 256),
+        "gather": Kernel("gather_rows, 9 columns", row_program("GatherRow<float>"), 9, 128),
         "pack": Kernel("factor_gram: pack panels", row_program("PackPanels<float>"),
-                       constants["panel"], 256),
-        "pairs": Kernel("kernel_pairs", "Pairs<double>", pairs, 256, "double"),
+                       constants["panel"], 128),
+        "pairs": Kernel("kernel_pairs", "Pairs<double>", pairs, 128, "double"),
         "mirror": Kernel("mirror_lower", row_program("MirrorTiles<float>"), tile, 128),
         "scale": Kernel("scale_lower", row_program("ScaleLower<double, float>"), ROWS, 512,
                         "double"),
@@ -109,14 +112,22 @@ def all_kernels(launchers, constants):
     return kernels | {"gram": gram}
 
 
+def layer_norm_limits():
+    """(rows of the smallest chunk, most chunks)"""
+    return [sources.constant("kernels/layer_norm.cu", name) for name in ("kSmallest", "kMostChunks")]
+
+
+def layer_norm_chunks(n):
+    smallest, most = layer_norm_limits()
+    return math.ceil(n / max(smallest, math.ceil(n / most)))
+
+
 def layer_norm_works(kernels):
-    smallest = sources.constant("kernels/layer_norm.cu", "kSmallest")
-    most = sources.constant("kernels/layer_norm.cu", "kMostChunks")
     works = []
     for op in ("Forward", "Backward"):
         for n, d in ((65536, 128), (1 << 20, 128), (8192, 768), (8192, 4096)):
             key = f"lnr {op} {d}"
-            chunks = math.ceil(n / max(smallest, math.ceil(n / most)))
+            chunks = layer_norm_chunks(n)
             roof, tiles = layer_norm_roof(op, n, d, chunks), n if op == "Forward" else chunks
             works.append(Work(f"layer_norm(_relu) {op.lower()}, {n} x {d}", key,
                               kernels[key].blocks(tiles), roof, STREAM))
@@ -216,8 +227,8 @@ def all_works(kernels, launchers, constants, instructions):
 # What the times are computed from, one line a kind of work.
 FORMULAS = [
     ("layer_norm(_relu) forward", "8nd + 8n", "12nd"),
-    ("layer_norm(_relu) backward", "12nd + 8n + 8cd, c = ceil(n / max(32, ceil(n / 8192)))",
-     "26nd"),
+    ("layer_norm(_relu) backward", "12nd + 8n + 8cd, c = ceil(n / max({}, ceil(n / {})))".format(
+        *layer_norm_limits()), "26nd"),
     ("adam", "28p", "13p"),
     ("relu; backward", "8nd; 12nd", "nd; 2nd"),
     ("mse", "8n", "3n"),

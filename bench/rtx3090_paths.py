@@ -54,9 +54,7 @@ def dense(s, n, i, o, first):
 
 
 def layer_norm_relu(s, n, d):
-    smallest = sources.constant("kernels/layer_norm.cu", "kSmallest")
-    most = sources.constant("kernels/layer_norm.cu", "kMostChunks")
-    chunks = math.ceil(n / max(smallest, math.ceil(n / most)))
+    chunks = hot.layer_norm_chunks(n)
     forward = hot.layer_norm_roof("Forward", s * n, d)
     backward = hot.layer_norm_roof("Backward", s * n, d, s * chunks)
     return [Op(forward, hot.STREAM)], [Op(backward, hot.STREAM)] + 2 * [sum_rows(s, chunks, d)]

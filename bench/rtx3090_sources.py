@@ -41,31 +41,38 @@ class Launchers:
     """Groups and widths as kernels/launch.cuh has them."""
     PATH = "kernels/launch.cuh"
     GROUP = (r"(?:if \(tiling\.width <= (\w+)\)\s+(?:return )?)?"
-             r"launch_with<CudaGroup<([^,<>]+), ([^,<>]+), Scalar>, (\d+)>\(")
+             r"launch_with<CudaGroup<([^,<>]+), ([^,<>]+), Scalar(?:, kWholeRuns)?>>\(")
 
     def __init__(self):
-        slots = wanted(self.PATH, r"kSlots = sizeof\(Scalar\) == 4 \? (\d+) : (\d+);")
+        self.threads = int(wanted(self.PATH, r"kGroupsPerBlock = Group::kWarps > 1 \? 1 : (\d+) / "
+                                             r"Group::kMembers;")[1])
+        slots = wanted(self.PATH, r"kSlots = \(kLongRuns<Program> \? (\d+) : (\d+)\) / kDoubled;")
+        narrow = wanted(self.PATH, r"kNarrow = kLongRuns<Program> \? ([^:]+) : (\d+);")
         held = wanted(self.PATH, r"kHeld = ([^;]+);")[1]
-        self.groups = {}  # {scalar: [(widest row, members, slots, groups a block)]}
-        for scalar, count in (("float", slots[1]), ("double", slots[2])):
-            names = {"kSlots": count}
-            names["kHeld"] = arithmetic(held, names)
-            self.groups[scalar] = [
-                (arithmetic(widest, names) if widest else 1 << 62, arithmetic(members, names),
-                 arithmetic(slots_, names), int(per_block))
-                for widest, members, slots_, per_block in re.findall(self.GROUP,
-                                                                     text_of(self.PATH))]
-        if [len(g) for g in self.groups.values()] != [4, 4]:
-            raise Stale(f"{self.PATH}: wanted four groups, got {self.groups}")
+        found = re.findall(self.GROUP, text_of(self.PATH))
+        self.groups = {}  # {(scalar, long runs): [(widest row, members, slots)]}
+        for scalar, doubled in (("float", 1), ("double", 2)):
+            for long_runs in (True, False):
+                names = {"kSlots": int(slots[1 if long_runs else 2]) // doubled,
+                         "kDoubled": doubled}
+                names["kHeld"] = arithmetic(held, names)
+                names["kNarrow"] = arithmetic(narrow[1 if long_runs else 2], names)
+                self.groups[scalar, long_runs] = [
+                    (arithmetic(widest, names) if widest else 1 << 62, arithmetic(members, names),
+                     arithmetic(count, names)) for widest, members, count in found]
+        if len(found) != 4:
+            raise Stale(f"{self.PATH}: wanted four groups, got {found}")
         self.run = int(wanted(self.PATH, r"launch_tiles<1024, 1024>\(device, \{1, n, (\d+)\}")[1])
         self.pairs = int(wanted(self.PATH, r"\bdevice\S*\) \? (\d+) : \d+\}")[1])
         self.dynamic = dynamic_shared(self.PATH)
-        wanted(self.PATH, r"tile_kernel<Group, kGroupsPerBlock.{0,90}"
-                          r"blocks\)?,\s+Group::kMembers \* kGroupsPerBlock,")
+        wanted(self.PATH, r"kGroups = kGroupsPerBlock<Group>;.{0,160}"
+                          r"blocks,\s+Group::kMembers \* kGroups,")
 
-    def group(self, scalar, width):
-        """(members, slots, groups a block) that work on rows of this width."""
-        return next(g[1:] for g in self.groups[scalar] if width <= g[0])
+    def group(self, scalar, width, long_runs, whole):
+        """(its name, members, groups a block): who works on rows of this width."""
+        members, slots = next(g[1:] for g in self.groups[scalar, long_runs] if width <= g[0])
+        name = f"CudaGroup<{members}, {slots}, {scalar}, {str(whole).lower()}>"
+        return name, members, 1 if members > 32 else self.threads // members
 
 
 def dynamic_shared(path):

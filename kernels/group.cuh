@@ -1,5 +1,5 @@
-// The GPU's groups: a warp, or a block of warps, working on one row. See group.h for the
-// vocabulary.
+// The GPU's groups: part of a warp, a warp, or a block of warps, working on one row. See group.h
+// for the vocabulary.
 #pragma once
 
 #include "../core/cuda.cuh"
@@ -9,17 +9,20 @@
 
 namespace keel {
 
-/// kMembers threads; each keeps kSlots elements of a loaded row in registers, so rows of up to
-/// kMembers * kSlots elements are read from memory once. kSlots = 0: rows of any length, re-read.
+/// kMembers threads, whole warps or a part of one; each keeps kSlots elements of a loaded row in
+/// registers, so rows of up to kMembers * kSlots elements are read from memory once. kSlots = 0:
+/// rows of any length, re-read.
 /// Members own runs of 16 bytes of Scalar, the type the Program computes in, so that loads and
-/// stores are 16 bytes wide where addresses allow.
-template <int kMembers_, int kSlots_, class Scalar>
+/// stores are 16 bytes wide where addresses allow. kWholeRuns: every row begins at a sixteenth byte
+/// and is a whole number of runs, so that nothing is asked of a single element.
+template <int kMembers_, int kSlots_, class Scalar, bool kWholeRuns = false>
 class CudaGroup {
  public:
   static constexpr int kMembers = kMembers_, kSlots = kSlots_;
   static constexpr int kWide = 16 / static_cast<int>(sizeof(Scalar));
-  static constexpr int kWarps = kMembers / 32;
-  static constexpr bool kStreaming = kSlots == 0;
+  static constexpr int kLanes = kMembers < 32 ? kMembers : 32;  // of a warp
+  static constexpr int kWarps = kMembers / kLanes;
+  static constexpr bool kStreaming = kSlots == 0, kWhole = kWholeRuns;
 
   /// `shared`: kWarps * kMaxSums doubles of the block, unused by a single warp.
   static constexpr int kMaxSums = 4;
@@ -139,7 +142,7 @@ class CudaGroup {
 
   template <class T>
   __device__ static bool aligned(const T* address) {
-    return reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
+    return kWholeRuns || reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
   }
 
   // Calls f(first index, first slot, count) for every run of kWide indices this member owns.
@@ -153,26 +156,38 @@ class CudaGroup {
 #pragma unroll
       for (int run = 0; run < kSlots / kWide; ++run) {
         const int first = (run * kMembers + member_) * kWide;
-        f(first, run * kWide, max_zero(min(kWide, n - first)));
+        if constexpr (kWholeRuns) {
+          if (first < n) f(first, run * kWide, kWide);
+        } else {
+          f(first, run * kWide, max_zero(min(kWide, n - first)));
+        }
       }
     }
   }
   __device__ static int max_zero(int count) { return count < 0 ? 0 : count; }
 
+  // The group's lanes of its warp: another row's may be elsewhere, or have left.
+  __device__ unsigned lanes() const {
+    if constexpr (kLanes == 32)
+      return 0xffffffffu;
+    else
+      return ((1u << kLanes) - 1) << (threadIdx.x % 32 - static_cast<unsigned>(member_));
+  }
+
   template <class V>
-  __device__ static V shuffle(V value, int distance) {
+  __device__ V shuffle(V value, int distance) const {
     if constexpr (requires { value.v; }) {
-      for (auto& part : value.v) part = __shfl_xor_sync(0xffffffffu, part, distance);
+      for (auto& part : value.v) part = __shfl_xor_sync(lanes(), part, distance);
       return value;
     } else {
-      return __shfl_xor_sync(0xffffffffu, value, distance);
+      return __shfl_xor_sync(lanes(), value, distance);
     }
   }
 
   template <class V, class Combine>
   __device__ V combine(V value, Combine with, V neutral) const {
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2)
+    for (int distance = kLanes / 2; distance > 0; distance /= 2)
       value = with(value, shuffle(value, distance));
     if constexpr (kWarps > 1) {
       static_assert(sizeof(V) <= kMaxSums * sizeof(double), "too many sums in one pass");

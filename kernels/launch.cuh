@@ -8,6 +8,9 @@
 //   launch_pairs(device, rows, cols, program)         program(g, i, first_j, count)
 //
 // A Program names the type it computes in as Scalar: a GPU's registers hold half as many doubles.
+// One of rows may say that it holds few of them (kLongRuns), and whether all begin at a sixteenth
+// byte and are as long as several (whole_runs()): a GPU has a kernel for those that asks nothing of
+// single elements.
 #pragma once
 
 #include <algorithm>
@@ -42,10 +45,18 @@ struct Tiling {
   }
 };
 
+template <class Program>
+inline constexpr bool kLongRuns = requires {
+  requires Program::kLongRuns;
+};
+
 /// For whole rows.
 template <class Program>
 struct RowProgram {
   using Scalar = typename Program::Scalar;
+  static constexpr bool kLongRuns = detail::kLongRuns<Program>;
+  bool whole_runs() const requires requires(const Program& p) { p.whole_runs(); }
+  { return program.whole_runs(); }
   Program program;
 };
 
@@ -113,43 +124,62 @@ void launch_cpu(const Tiling& tiling, const Program& program) {
 
 #ifdef KEEL_DEVICE_CODE
 
-template <class Group, int kGroupsPerBlock, class Program>
-__global__ void __launch_bounds__(Group::kMembers* kGroupsPerBlock)
+// Groups within a warp share a block; barriers need one of their own.
+template <class Group>
+inline constexpr int kGroupsPerBlock = Group::kWarps > 1 ? 1 : 128 / Group::kMembers;
+
+template <class Group, class Program>
+__global__ void __launch_bounds__(Group::kMembers* kGroupsPerBlock<Group>)
     tile_kernel(const Program program, const Tiling tiling) {
   __shared__ double shared[Group::kWarps > 1 ? Group::kWarps * Group::kMaxSums : 1];
   const int64_t tile =
-      static_cast<int64_t>(blockIdx.x) * kGroupsPerBlock + threadIdx.x / Group::kMembers;
+      static_cast<int64_t>(blockIdx.x) * kGroupsPerBlock<Group> + threadIdx.x / Group::kMembers;
   if (tile >= tiling.tiles()) return;  // whole groups leave together
   run_tile(program, Group(threadIdx.x % Group::kMembers, shared), tiling, tile);
 }
 
-template <class Group, int kGroupsPerBlock, class Program>
+template <class Group, class Program>
 void launch_with(Device device, const Tiling& tiling, const Program& program) {
-  const int64_t blocks = (tiling.tiles() + kGroupsPerBlock - 1) / kGroupsPerBlock;
-  launch_kernel(device, "launch", tile_kernel<Group, kGroupsPerBlock, Program>, blocks,
-                Group::kMembers * kGroupsPerBlock, program, tiling);
+  constexpr int kGroups = kGroupsPerBlock<Group>;
+  const int64_t blocks = (tiling.tiles() + kGroups - 1) / kGroups;
+  launch_kernel(device, "launch", tile_kernel<Group, Program>, blocks, Group::kMembers * kGroups,
+                program, tiling);
 }
 
 // A group's size follows the row's: eight elements a thread keep even a backward's six rows within
-// registers (four where they are doubles). Widths that never come are not compiled.
+// registers, half as many where they are doubles. A Program of few rows holds more of each: there
+// are fewer threads to repeat what all of a row do, and to exchange sums. Widths that never come
+// are not compiled.
+template <bool kWholeRuns, int kNarrowest, int kWidest, class Program>
+void launch_held(Device device, const Tiling& tiling, const Program& program) {
+  using Scalar = typename Program::Scalar;
+  constexpr int kDoubled = sizeof(Scalar) / 4;
+  constexpr int kSlots = (kLongRuns<Program> ? 32 : 8) / kDoubled;
+  constexpr int kNarrow = kLongRuns<Program> ? kSlots / 2 : 4;
+  constexpr int kHeld = 4096 / kDoubled;
+  if constexpr (kNarrowest <= 128)
+    if (tiling.width <= 128)
+      return launch_with<CudaGroup<128 / kNarrow, kNarrow, Scalar, kWholeRuns>>(device, tiling,
+                                                                                program);
+  if constexpr (kWidest > 128)
+    if (tiling.width <= 1024)
+      return launch_with<CudaGroup<1024 / kSlots, kSlots, Scalar, kWholeRuns>>(device, tiling,
+                                                                               program);
+  if constexpr (kWidest > 1024)
+    if (tiling.width <= kHeld)
+      return launch_with<CudaGroup<kHeld / kSlots, kSlots, Scalar, kWholeRuns>>(device, tiling,
+                                                                                program);
+  if constexpr (kWidest > 1024) launch_with<CudaGroup<512, 0, Scalar>>(device, tiling, program);
+}
+
 template <int kNarrowest, int kWidest, class Program>
 void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
   check(tiling.width < (int64_t{1} << 30), "launch", "got rows of {}, wanted less than 2^30",
         tiling.width);
-  using Scalar = typename Program::Scalar;
-  constexpr int kSlots = sizeof(Scalar) == 4 ? 8 : 4;
-  constexpr int kHeld = 4096 * kSlots / 8;  // the longest row that 512 threads hold
-  if constexpr (kNarrowest <= 128)
-    if (tiling.width <= 128)
-      return launch_with<CudaGroup<32, 4, Scalar>, 8>(device, tiling, program);
-  if constexpr (kWidest > 128)
-    if (tiling.width <= 1024)
-      return launch_with<CudaGroup<1024 / kSlots, kSlots, Scalar>, 1>(device, tiling, program);
-  if constexpr (kWidest > 1024) {
-    if (tiling.width <= kHeld)
-      return launch_with<CudaGroup<512, kSlots, Scalar>, 1>(device, tiling, program);
-    launch_with<CudaGroup<512, 0, Scalar>, 1>(device, tiling, program);
-  }
+  if constexpr (requires { program.whole_runs(); })
+    if (program.whole_runs())
+      return launch_held<true, kNarrowest, kWidest>(device, tiling, program);
+  launch_held<false, kNarrowest, kWidest>(device, tiling, program);
 }
 
 #endif

@@ -56,7 +56,7 @@ Tensor forward(const Normalised& saved) {
 // Rows a chunk: enough chunks to fill a GPU, few enough that their sums stay a small part of the
 // traffic. It depends on the shape alone, so results do not depend on the device's size.
 std::int64_t rows_per_chunk(std::int64_t rows) {
-  constexpr std::int64_t kSmallest = 32, kMostChunks = 8192;
+  constexpr std::int64_t kSmallest = 16, kMostChunks = 8192;
   return std::max(kSmallest, (rows + kMostChunks - 1) / kMostChunks);
 }
 

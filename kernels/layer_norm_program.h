@@ -7,6 +7,8 @@
 // costs digits that way, nor does a constant row leave a rounding error for eps = 0 to blow up.
 #pragma once
 
+#include <type_traits>
+
 #include "group.h"
 #include "math.h"
 
@@ -20,15 +22,26 @@ struct LayerNormShape {
   T eps;
 };
 
+/// Whether rows of so many columns that begin at these are what launch.cuh calls whole runs. Null
+/// is.
+template <class T, class... Rest>
+bool in_whole_runs(int64_t cols, const T* first, const Rest*... rest) {
+  const auto whole = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  return cols * static_cast<int64_t>(sizeof(T)) % 16 == 0 && whole(first) && (whole(rest) && ...);
+}
+
 /// Standardises a row and applies gain and bias. Rows of up to 1e30 do not overflow: where the
 /// plain variance leaves the number range, it is computed again from the row divided by a power of
 /// two near its largest entry.
 template <class T, bool kAffine, bool kRelu>
 struct LayerNormForward {
   using Scalar = T;
+  static constexpr bool kLongRuns = true;
   LayerNormShape<T> shape;
   const T *x, *gain, *bias;
   T *out, *center, *rstd;  // center and rstd [rows]: what the pullback needs
+
+  bool whole_runs() const { return in_whole_runs(shape.cols, x, gain, bias, out); }
 
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t row) const {
@@ -116,6 +129,10 @@ struct LayerNormBackward {
   const T *x, *gain, *bias, *center, *rstd, *d_out;
   T *d_x, *part_gain, *part_bias;
 
+  bool whole_runs() const {
+    return in_whole_runs(shape.cols, x, gain, bias, d_out, d_x, part_gain, part_bias);
+  }
+
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t chunk) const {
     const int64_t cols = shape.cols;
@@ -128,51 +145,77 @@ struct LayerNormBackward {
       const auto bias_row = g.load(cols, bias + member * shape.gain_stride);
       auto d_gain = g.zeros(cols, part_gain + chunk * cols);
       auto d_bias = g.zeros(cols, part_bias + chunk * cols);
-      for (int64_t row = begin; row < end; ++row)
-        backward_row(
-            g, row,
-            [&](auto i, T xhat, T d) {
-              return kRelu && multiply_add(xhat, gain_row[i], bias_row[i]) <= 0 ? T(0) : d;
-            },
-            [&](auto i, T d_z) { return d_z * gain_row[i]; },
-            [&](auto i, T xhat, T d_z) {
-              d_gain[i] += d_z * xhat;
-              d_bias[i] += d_z;
-            });
+      each_row(
+          g, begin, end,
+          [&](auto i, T xhat, T d) {
+            return kRelu && multiply_add(xhat, gain_row[i], bias_row[i]) <= 0 ? T(0) : d;
+          },
+          [&](auto i, T d_z) { return product(d_z, gain_row[i]); },
+          [&](auto i, T xhat, T d_z) {
+            d_gain[i] = multiply_add(d_z, xhat, d_gain[i]);
+            d_bias[i] += d_z;
+          });
       g.flush(cols, d_gain, part_gain + chunk * cols);
       g.flush(cols, d_bias, part_bias + chunk * cols);
     } else {
-      for (int64_t row = begin; row < end; ++row)
-        backward_row(
-            g, row, [](auto, T xhat, T d) { return kRelu && xhat <= 0 ? T(0) : d; },
-            [](auto, T d_z) { return d_z; }, [](auto, T, T) {});
+      each_row(
+          g, begin, end, [](auto, T xhat, T d) { return kRelu && xhat <= 0 ? T(0) : d; },
+          [](auto, T d_z) { return d_z; }, [](auto, T, T) {});
     }
   }
 
  private:
+  template <class Held>
+  struct Row {
+    Held x, d;
+    T first, mean, scale;
+  };
+
   // masked(i, xhat, d) is d_z; scaled(i, d_z) is d_xhat; keep(i, xhat, d_z) adds to d_gain, d_bias.
+  // Where registers hold rows, the next is on its way while one is worked on: few chunks leave a
+  // GPU little else to do.
   template <class Group, class Masked, class Scaled, class Keep>
-  KEEL_HD void backward_row(Group g, int64_t row, Masked masked, Scaled scaled, Keep keep) const {
+  KEEL_HD void each_row(Group g, int64_t begin, int64_t end, Masked masked, Scaled scaled,
+                        Keep keep) const {
     const int64_t cols = shape.cols;
-    const T* source = x + row * cols;
-    const auto xr = g.load(cols, source);
-    const auto dr = g.load(cols, d_out + row * cols);
-    const T first = source[0], mean = center[row], scale = rstd[row];
-    const auto xhat_at = [&](auto i) { return ((xr[i] - first) - mean) * scale; };
+    const auto load = [&](int64_t row) {
+      const T* source = x + row * cols;
+      return Row<decltype(g.load(cols, source))>{g.load(cols, source),
+                                                 g.load(cols, d_out + row * cols), source[0],
+                                                 center[row], rstd[row]};
+    };
+    if constexpr (std::is_pointer_v<decltype(g.load(cols, x))>) {
+      for (int64_t row = begin; row < end; ++row)
+        backward_row(g, row, load(row), masked, scaled, keep);
+    } else {
+      auto next = load(begin);
+      for (int64_t row = begin; row < end; ++row) {
+        const auto now = next;
+        if (row + 1 < end) next = load(row + 1);
+        backward_row(g, row, now, masked, scaled, keep);
+      }
+    }
+  }
+
+  template <class Group, class Held, class Masked, class Scaled, class Keep>
+  KEEL_HD void backward_row(Group g, int64_t row, const Row<Held>& r, Masked masked, Scaled scaled,
+                            Keep keep) const {
+    const int64_t cols = shape.cols;
+    const auto xhat_at = [&](auto i) { return ((r.x[i] - r.first) - r.mean) * r.scale; };
 
     const auto sums = g.sum(cols, [&](auto i) {
       const T xhat = xhat_at(i);
-      const T d_xhat = scaled(i, masked(i, xhat, dr[i]));
-      return Sums<T, 2>{{d_xhat, d_xhat * xhat}};
+      const T d_xhat = scaled(i, masked(i, xhat, r.d[i]));
+      return Sums<T, 2>{{d_xhat, product(d_xhat, xhat)}};
     });
     const T mean_d = sums[0] / static_cast<T>(cols);
     const T mean_dx = sums[1] / static_cast<T>(cols);
 
     g.store(cols, d_x + row * cols, [&](auto i) {
       const T xhat = xhat_at(i);
-      const T d_z = masked(i, xhat, dr[i]);
+      const T d_z = masked(i, xhat, r.d[i]);
       keep(i, xhat, d_z);
-      return scale * (scaled(i, d_z) - mean_d - xhat * mean_dx);
+      return r.scale * multiply_add(-xhat, mean_dx, scaled(i, d_z) - mean_d);
     });
   }
 };

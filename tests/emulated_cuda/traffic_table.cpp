@@ -54,15 +54,15 @@ std::string inside(const std::string& name, std::size_t opening) {
   return text;
 }
 
-// `tile_kernel<CudaGroup<32, 4, float>, 8, RowProgram<GatherRow<float> > >` -> `GatherRow<float>`
+// `tile_kernel<CudaGroup<32, 4, float, false>, RowProgram<GatherRow<float> > >` ->
+// `GatherRow<float>`
 std::string name_of(const void* kernel) {
   std::string name = ask("-f", kernel);
   name = name.substr(0, name.find('\n'));
   for (const char* part : {"keel::", "(anonymous namespace)::", "detail::", "emulated::", "void "})
     drop(name, part);
   name = name.substr(0, name.find('('));
-  if (name.starts_with("tile_kernel<"))
-    name = inside(name, name.find(", ", name.find('>') + 2) + 2);
+  if (name.starts_with("tile_kernel<")) name = inside(name, name.find(">, ") + 3);
   for (const char* outer : {"RowProgram<", "ElementProgram<"})
     if (name.starts_with(outer)) name = inside(name, std::strlen(outer));
   return name;

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
 
 #include "../../core/cuda.cuh"
 #include "../../core/tensor.h"
+#include "ptx/library.h"
 #include "traffic.h"
 #include "traffic_works.h"
 
@@ -14,6 +18,7 @@ using emulated::KernelTraffic;
 using emulated::Requests;
 using emulated::Space;
 using emulated::Traffic;
+namespace ptx = emulated::ptx;
 
 namespace {
 
@@ -150,7 +155,8 @@ TEST_CASE("traffic: what streams touches the sectors it needs, once") {
     const KernelTraffic kernel = traffic_works::counted(forward).at(0);
     CHECK(kernel.loaded + kernel.stored ==
           8 * rows * cols + 8 * std::max<std::int64_t>(rows, 8) + 8 * cols);
-    works.push_back(forward);
+    // Four rows of a warp read their first elements once more, from four sectors.
+    check_kernel(kernel, cols == 128 ? 1.04 : 1);
     works.push_back(traffic_works::layer_norm_backward(rows, cols));
   }
   for (const traffic_works::Work& work : works) {
@@ -159,6 +165,32 @@ TEST_CASE("traffic: what streams touches the sectors it needs, once") {
     REQUIRE(!kernels.empty());
     for (const KernelTraffic& kernel : kernels) check_kernel(kernel);
   }
+}
+
+TEST_CASE("traffic: short rows of Layer Norm take few of nvcc's instructions") {
+  // What four schedulers issue while an H200's memory moves a row of 128, forward and backward: 200
+  // and 300. ptxas makes fewer of PTX than these.
+  const std::int64_t rows = 64;
+  const auto per_row = [&](const traffic_works::Work& work) {
+    const ptx::Kernel* by_nvcc = nullptr;
+    for (const KernelTraffic& kernel : traffic_works::counted(work))
+      if (by_nvcc = ptx::find_kernel(kernel.kernel); by_nvcc) break;
+    REQUIRE(by_nvcc);
+    const auto issued = std::exchange(by_nvcc->issued, {});
+    return std::accumulate(issued.begin(), issued.end(), std::int64_t{0}) / rows;
+  };
+  if (!std::getenv("KEEL_EMULATED_PTX")) {
+    MESSAGE("SKIPPED: KEEL_EMULATED_PTX is not set");
+    return;
+  }
+  const std::int64_t forward = per_row(traffic_works::layer_norm_forward(rows, 128));
+  const std::int64_t backward = per_row(traffic_works::layer_norm_backward(rows, 128));
+  CAPTURE(forward);
+  CAPTURE(backward);
+  CHECK(forward > 128 * 10 / 32);  // each element's own arithmetic
+  CHECK(forward < 100);
+  CHECK(backward > 128 * 15 / 32);
+  CHECK(backward < 200);
 }
 
 TEST_CASE("traffic: the Gram matrix reads shared memory without conflicts") {

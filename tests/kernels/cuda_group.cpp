@@ -37,13 +37,39 @@ std::vector<int64_t> lengths() {
   std::vector<int64_t> all;
   for (int64_t n : {int64_t{0}, int64_t{1}, int64_t{3}, int64_t{4}, int64_t{5}, int64_t{127},
                     int64_t{128}, int64_t{129}, int64_t{1001}, held - 1, held})
-    if (n <= held) all.push_back(n);
+    if (n <= held && !(Group::kWhole && n % Group::kWide != 0)) all.push_back(n);
   return all;
 }
+
+// Row r sums itself r + 1 times.
+struct Repeat {
+  using Scalar = float;
+  static constexpr int kCols = 20;
+  const float* x;
+  float* into;
+  bool whole_runs() const { return true; }
+  template <class Group>
+  void operator()(Group g, int64_t row) const {
+    const auto mine = g.load(kCols, x + row * kCols);
+    float sum = 0;
+    for (int64_t i = 0; i <= row; ++i) sum += g.sum(kCols, [&](auto at) { return mine[at]; });
+    g.once([&] { into[row] = sum; });
+  }
+};
 
 }  // namespace
 
 using Float = CudaGroup<128, 8, float>;
+using Quarter = CudaGroup<8, 16, float>;
+using WholeQuarter = CudaGroup<8, 16, float, true>;
+using WholeWarp = CudaGroup<32, 32, float, true>;
+using WholeDoubles = CudaGroup<64, 16, double, true>;
+TYPE_TO_STRING_AS("quarter of a warp", Quarter);
+TYPE_TO_STRING_AS("quarter of a warp, whole runs", WholeQuarter);
+TYPE_TO_STRING_AS("half a warp of doubles", CudaGroup<16, 8, double>);
+TYPE_TO_STRING_AS("warp of long rows", CudaGroup<32, 32, float>);
+TYPE_TO_STRING_AS("warp of long rows, whole runs", WholeWarp);
+TYPE_TO_STRING_AS("2 warps of doubles, whole runs", WholeDoubles);
 TYPE_TO_STRING_AS("warp of floats", CudaGroup<32, 4, float>);
 TYPE_TO_STRING_AS("warp of doubles", CudaGroup<32, 4, double>);
 TYPE_TO_STRING_AS("4 warps of floats", Float);
@@ -54,10 +80,13 @@ TYPE_TO_STRING_AS("16 warps of doubles, streaming", CudaGroup<512, 0, double>);
 
 TEST_CASE_TEMPLATE("laws of a GPU's group", Group, CudaGroup<32, 4, float>,
                    CudaGroup<32, 4, double>, Float, CudaGroup<256, 4, double>,
-                   CudaGroup<512, 8, float>, CudaGroup<512, 0, float>, CudaGroup<512, 0, double>) {
+                   CudaGroup<512, 8, float>, CudaGroup<512, 0, float>, CudaGroup<512, 0, double>,
+                   Quarter, WholeQuarter, CudaGroup<16, 8, double>, CudaGroup<32, 32, float>,
+                   WholeWarp, WholeDoubles) {
   for (const int64_t n : lengths<Group>())
     // Off by one element: accesses of 16 bytes are not allowed there.
     for (const int64_t offset : {0, 1}) {
+      if (Group::kWhole && offset != 0) continue;
       CAPTURE(n);
       CAPTURE(offset);
       const auto size = static_cast<std::size_t>(n + offset);
@@ -97,6 +126,15 @@ TEST_CASE_TEMPLATE("laws of a GPU's group", Group, CudaGroup<32, 4, float>,
       }
       if (offset == 1 && size > 0) CHECK(copied[0] == -1);
     }
+}
+
+TEST_CASE("parts of a warp work on rows of their own, whatever the others do") {
+  constexpr int kRows = 7, kCols = Repeat::kCols;
+  alignas(16) float x[kRows * kCols];
+  float got[kRows] = {};
+  for (int i = 0; i < kRows * kCols; ++i) x[i] = static_cast<float>(i / kCols + 1);
+  launch_rows(Device(), kRows, kCols, Repeat{x, got});
+  for (int row = 0; row < kRows; ++row) CHECK(got[row] == (row + 1) * (row + 1) * kCols);
 }
 
 TEST_CASE("the emulation runs every thread of every block, and shuffles by lane") {

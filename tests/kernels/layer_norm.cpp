@@ -134,6 +134,52 @@ TEST_CASE("a NaN or an infinity makes its own row NaN and no other") {
   }
 }
 
+TEST_CASE("rows side by side keep to themselves, whichever ways of the arithmetic they take") {
+  // A GPU's warp has several short rows: plain, out of the plain range, constant, not a number.
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::int64_t cols : {4, 100, 128, 129}) {
+    constexpr std::int64_t kRows = 13;
+    const auto width = static_cast<std::size_t>(cols);
+    std::vector<float> entries = normal({kRows, cols}, {1, 1}).to_vector<float>();
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const std::size_t row = i / width;
+      if (row % 4 == 1) entries[i] *= row % 8 == 1 ? 1e30f : 1e-30f;
+      if (row % 4 == 2) entries[i] = 0.1f;
+      if (row == 3 && i % width == 2) entries[i] = nan;
+    }
+    CAPTURE(cols);
+    const std::vector<double> all = normalised(Tensor::from(entries, {kRows, cols}), 0);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const auto first = entries.begin() + static_cast<std::ptrdiff_t>(r * width);
+      const std::vector<float> mine(first, first + static_cast<std::ptrdiff_t>(cols));
+      const std::vector<double> alone = normalised(row(mine), 0);
+      for (std::size_t i = 0; i < width; ++i) {
+        CHECK(std::isnan(alone[i]) == (r == 3));
+        CHECK((alone[i] == all[r * width + i] || r == 3));
+      }
+    }
+  }
+}
+
+TEST_CASE("a row has the same bits whether or not it begins where wide accesses can") {
+  for (std::int64_t cols : {128, 768, 2052}) {
+    CAPTURE(cols);
+    constexpr std::int64_t kRows = 5;
+    const Tensor x = normal({kRows * cols}, {1, 1}), gain = normal({cols}, {1, 2});
+    const auto moved = [](const Tensor& t) {
+      std::vector<float> entries = t.to_vector<float>();
+      entries.insert(entries.begin(), 0);
+      return Tensor::from(entries, {t.elements() + 1}).slice(1, t.elements() + 1);
+    };
+    const auto run = [&](const Tensor& x, const Tensor& gain) {
+      return layer_norm_relu(x.reshape({kRows, cols}), gain, gain, 1e-5).value();
+    };
+    const std::vector<float> wanted = run(x, gain).to_vector<float>();
+    CHECK(run(x, moved(gain)).to_vector<float>() == wanted);
+    CHECK(run(moved(x), gain).to_vector<float>() == wanted);
+  }
+}
+
 TEST_CASE("the fused op equals layer_norm followed by relu, forward and backward, bit for bit") {
   for (Size size : {Size{1, 1}, Size{100, 128}, Size{7, 33}, Size{40, 777}}) {
     CAPTURE(size.d);
