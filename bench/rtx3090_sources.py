@@ -71,6 +71,7 @@ class Launchers:
     def group(self, scalar, width, long_runs, whole):
         """(its name, members, groups a block): who works on rows of this width."""
         members, slots = next(g[1:] for g in self.groups[scalar, long_runs] if width <= g[0])
+        whole = whole and slots > 0  # what streams does not ask
         name = f"CudaGroup<{members}, {slots}, {scalar}, {str(whole).lower()}>"
         return name, members, 1 if members > 32 else self.threads // members
 

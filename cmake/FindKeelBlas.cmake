@@ -1,14 +1,15 @@
 # OpenBLAS threaded by OpenMP, and LAPACKE: target keel::blas. Installed beside keelConfig.cmake.
 # The pthread flavour that Debian prefers would fight with our own OpenMP threads for the cores,
 # so the openmp flavour is linked by its full path. OpenBLAS comes first: it brings a fast LAPACK.
-set(arch "${CMAKE_LIBRARY_ARCHITECTURE}")
-set(roots ${CMAKE_PREFIX_PATH} /usr)
-list(TRANSFORM roots APPEND "/lib/${arch}/openblas-openmp" OUTPUT_VARIABLE libraries)
-list(TRANSFORM roots APPEND "/include/${arch}/openblas-openmp" OUTPUT_VARIABLE includes)
-find_library(KeelBlas_OPENBLAS NAMES openblas PATHS ${libraries} NO_DEFAULT_PATH)
+string(REPLACE ":" ";" _KeelBlas_roots "$ENV{CMAKE_PREFIX_PATH}")
+foreach(_KeelBlas_root IN LISTS CMAKE_PREFIX_PATH _KeelBlas_roots ITEMS /usr)
+  find_library(KeelBlas_OPENBLAS NAMES openblas NO_DEFAULT_PATH
+    PATHS "${_KeelBlas_root}/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp")
+  find_path(KeelBlas_CBLAS_INCLUDE cblas.h NO_DEFAULT_PATH
+    PATHS "${_KeelBlas_root}/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp")
+endforeach()
 find_library(KeelBlas_OPENBLAS NAMES openblaso openblas)
 find_library(KeelBlas_LAPACKE NAMES lapacke)
-find_path(KeelBlas_CBLAS_INCLUDE cblas.h PATHS ${includes} NO_DEFAULT_PATH)
 find_path(KeelBlas_CBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas)
 find_path(KeelBlas_LAPACKE_INCLUDE lapacke.h PATH_SUFFIXES lapacke openblas)
 mark_as_advanced(KeelBlas_OPENBLAS KeelBlas_LAPACKE KeelBlas_CBLAS_INCLUDE KeelBlas_LAPACKE_INCLUDE)

@@ -4,8 +4,8 @@
 #   setup.sh --plot   and to draw: matplotlib for some python3 on PATH
 #   setup.sh --table1 and for every row and picture of `keel reproduce table1`: XGBoost, statsmodels
 #   setup.sh --check  and for the checks of .ci/run: clang++, clang-format
-#   setup.sh --into DIR  needs no root: unpacks the libraries in DIR, wanted here or not, for this
-#                     machine or another of its kind, and says how to build with them
+#   setup.sh --into DIR  needs no root: unpacks the libraries in DIR, a new folder, wanted here or
+#                     not, for this machine or another of its kind; says how to build with them
 set -u
 
 missing=""
@@ -36,9 +36,6 @@ sys.exit(not all(map(find_spec, sys.argv[1:])))' "$@" 2>/dev/null && { IFS=$old_
   return 1
 }
 
-libraries="libopenblas-openmp-dev liblapacke-dev libfmt-dev nlohmann-json3-dev librandom123-dev
-           libthrust-dev libcli11-dev doctest-dev"
-
 # apt_apart TOOL...: with lists of packages of our own, as the system's take root to bring up to date.
 apt_apart() {
   tool=$1; shift
@@ -46,33 +43,51 @@ apt_apart() {
     -o APT::Sandbox::User="$(id -un)" -o Debug::NoLocking=1 "$@"
 }
 
-# unpack_into DIR: the libraries, and what they need at run time that a bare system may lack.
+end() {
+  echo "setup.sh: $2" >&2
+  exit "$1"
+}
+
+# unpack_into DIR: the libraries, and what they need at run time that a bare system may lack. All of
+# it or, ending with 1 (3: nothing to fetch from), nothing.
 unpack_into() {
-  apart=$(mktemp -d) && trap 'rm -rf "$apart"' EXIT || exit 1
+  libraries="libopenblas-openmp-dev liblapacke-dev libfmt-dev nlohmann-json3-dev"
+  libraries="$libraries librandom123-dev libthrust-dev libcli11-dev doctest-dev"
+  command -v apt-get >/dev/null ||
+    end 1 "this system has no apt-get; please install what Debian calls: $libraries"
+  [ ! -e "$1" ] || end 1 "$1 is there already; --into wants the name of a new folder"
+  parent=$(CDPATH= cd -- "$(dirname -- "$1")" && pwd) || exit 1
+  into=$parent/$(basename -- "$1")
+  apart=$(mktemp -d "$parent/.keel-setup-XXXXXX") || exit 1
+  trap 'rm -rf "$apart"' EXIT
+  trap 'exit 1' HUP INT TERM
+  root=$apart/root
   mkdir -p "$apart/lists/partial" "$apart/cache/archives/partial" "$apart/packages" \
-    "$apart/root" "$1" || exit 1
-  into=$(cd "$1" && pwd)
-  apt_apart apt-get update || { echo "setup.sh: apt-get could not update its lists" >&2; exit 1; }
+    "$root/host/include" || exit 1
+  apt_apart apt-get update 2>"$apart/said" || end 3 "apt-get could not bring its lists up to date"
   at_run_time=$(apt_apart apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
     --no-breaks --no-replaces --no-enhances $libraries |
-    grep -E '^lib(openblas0-openmp|lapacke|fmt[0-9]+|gfortran5|quadmath0)$' | sort -u)
-  (cd "$apart/packages" && apt_apart apt-get download $libraries $at_run_time) ||
-    { echo "setup.sh: apt-get could not fetch: $libraries" >&2; exit 1; }
-  for package in "$apart"/packages/*.deb; do dpkg -x "$package" "$apart/root" || exit 1; done
-  find "$apart/root" -name '*.a' -delete  # we link none, and they are most of it
-  cp -a "$apart/root/." "$into" || exit 1
-  folder=$(dirname "$(ls "$into"/usr/lib/*/liblapacke.so)")
+    grep -E '^lib(openblas0-openmp|lapacke|tmglib3|fmt[0-9]+|gfortran5|quadmath0|cub-dev|cu\+\+-dev)$' |
+    sort -u)
+  (cd "$apart/packages" && apt_apart apt-get download $libraries $at_run_time) 2>"$apart/said" ||
+    end 3 "apt-get could not fetch: $libraries"
+  for package in "$apart"/packages/*.deb; do
+    dpkg -x "$package" "$root" || end 1 "could not unpack $(basename "$package")"
+  done
+  find "$root" -name '*.a' -delete  # we link none, and they are most of it
+  # Apart from what nvcc is shown: a toolkit has a Thrust of its own.
+  for part in thrust cub cuda nv; do
+    [ ! -e "$root/usr/include/$part" ] || mv "$root/usr/include/$part" "$root/host/include" || exit 1
+  done
+  mv "$root" "$into" || exit 1
+  folder=$(dirname "$(echo "$into"/usr/lib/*/liblapacke.so)")
   echo "unpacked in $into ($(du -sh "$into" | cut -f1)); now:"
-  echo "  export LD_LIBRARY_PATH=$folder/openblas-openmp:$folder"
-  echo "  cmake -B build -DCMAKE_PREFIX_PATH=$into/usr && cmake --build build -j"
+  echo "  export LD_LIBRARY_PATH=\"$folder/openblas-openmp:$folder\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}\""
+  echo "  cmake -B build \"-DCMAKE_PREFIX_PATH=$into/usr;$into/host\" && cmake --build build -j"
 }
 
 if [ "${1-}" = --into ]; then
-  if [ $# -ne 2 ]; then echo "setup.sh: --into wants one folder, and nothing else" >&2; exit 2; fi
-  if ! command -v apt-get >/dev/null; then
-    echo "setup.sh: this system has no apt-get; what Debian calls: $libraries" >&2
-    exit 1
-  fi
+  [ $# -eq 2 ] || end 2 "--into wants one folder, and nothing else"
   unpack_into "$2"
   exit 0
 fi

@@ -6,6 +6,9 @@ file(REMOVE_RECURSE "${BUILD}/install_test")
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
+# Where keel's own build found its libraries: run() would take a list apart.
+string(REPLACE ";" ":" prefixes "${PREFIXES}")
+set(ENV{CMAKE_PREFIX_PATH} "${prefixes}:$ENV{CMAKE_PREFIX_PATH}")
 run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${prefix}")
 run(${CMAKE_COMMAND} -S "${CONSUMER}" -B "${consumer_build}" -G "${GENERATOR}"
     "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")

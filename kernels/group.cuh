@@ -22,6 +22,7 @@ class CudaGroup {
   static constexpr int kWide = 16 / static_cast<int>(sizeof(Scalar));
   static constexpr int kLanes = kMembers < 32 ? kMembers : 32;  // of a warp
   static constexpr int kWarps = kMembers / kLanes;
+  static_assert(32 % kLanes == 0 && kMembers % kLanes == 0, "lanes that shuffle by themselves");
   static constexpr bool kStreaming = kSlots == 0, kWhole = kWholeRuns;
 
   /// `shared`: kWarps * kMaxSums doubles of the block, unused by a single warp.

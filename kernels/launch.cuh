@@ -146,10 +146,10 @@ void launch_with(Device device, const Tiling& tiling, const Program& program) {
                 program, tiling);
 }
 
-// A group's size follows the row's: eight elements a thread keep even a backward's six rows within
-// registers, half as many where they are doubles. A Program of few rows holds more of each: there
-// are fewer threads to repeat what all of a row do, and to exchange sums. Widths that never come
-// are not compiled.
+// A group's size follows the row's: eight elements a thread keep even a backward's eight rows
+// within registers, half as many where they are doubles. A Program of few rows holds more of each:
+// there are fewer threads to repeat what all of a row do, and to exchange sums. Widths that never
+// come are not compiled.
 template <bool kWholeRuns, int kNarrowest, int kWidest, class Program>
 void launch_held(Device device, const Tiling& tiling, const Program& program) {
   using Scalar = typename Program::Scalar;
