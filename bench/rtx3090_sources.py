@@ -46,17 +46,18 @@ class Launchers:
     def __init__(self):
         self.threads = int(wanted(self.PATH, r"kGroupsPerBlock = Group::kWarps > 1 \? 1 : (\d+) / "
                                              r"Group::kMembers;")[1])
-        slots = wanted(self.PATH, r"kSlots = \(kLongRuns<Program> \? (\d+) : (\d+)\) / kDoubled;")
-        narrow = wanted(self.PATH, r"kNarrow = kLongRuns<Program> \? ([^:]+) : (\d+);")
+        slots = wanted(self.PATH, r"kSlots = kLong \? (\d+) : (\d+) / kDoubled;")
+        narrow = wanted(self.PATH, r"kNarrow = kLong \? (\d+) : (\d+);")
         held = wanted(self.PATH, r"kHeld = ([^;]+);")[1]
+        wanted(self.PATH, r"kLong = kLongRuns<Program> && kDoubled == 1;")
         found = re.findall(self.GROUP, text_of(self.PATH))
         self.groups = {}  # {(scalar, long runs): [(widest row, members, slots)]}
         for scalar, doubled in (("float", 1), ("double", 2)):
             for long_runs in (True, False):
-                names = {"kSlots": int(slots[1 if long_runs else 2]) // doubled,
-                         "kDoubled": doubled}
+                which = 1 if long_runs and doubled == 1 else 2
+                names = {"kDoubled": doubled, "kNarrow": narrow[which],
+                         "kSlots": slots[1] if which == 1 else int(slots[2]) // doubled}
                 names["kHeld"] = arithmetic(held, names)
-                names["kNarrow"] = arithmetic(narrow[1 if long_runs else 2], names)
                 self.groups[scalar, long_runs] = [
                     (arithmetic(widest, names) if widest else 1 << 62, arithmetic(members, names),
                      arithmetic(count, names)) for widest, members, count in found]

@@ -147,15 +147,16 @@ void launch_with(Device device, const Tiling& tiling, const Program& program) {
 }
 
 // A group's size follows the row's: eight elements a thread keep even a backward's eight rows
-// within registers, half as many where they are doubles. A Program of few rows holds more of each:
-// there are fewer threads to repeat what all of a row do, and to exchange sums. Widths that never
-// come are not compiled.
+// within registers, half as many where they are doubles. A Program of few rows of float32 holds
+// more of each: there are fewer threads to repeat what all of a row do, and to exchange sums.
+// Widths that never come are not compiled.
 template <bool kWholeRuns, int kNarrowest, int kWidest, class Program>
 void launch_held(Device device, const Tiling& tiling, const Program& program) {
   using Scalar = typename Program::Scalar;
   constexpr int kDoubled = sizeof(Scalar) / 4;
-  constexpr int kSlots = (kLongRuns<Program> ? 32 : 8) / kDoubled;
-  constexpr int kNarrow = kLongRuns<Program> ? kSlots / 2 : 4;
+  constexpr bool kLong = kLongRuns<Program> && kDoubled == 1;
+  constexpr int kSlots = kLong ? 32 : 8 / kDoubled;
+  constexpr int kNarrow = kLong ? 16 : 4;
   constexpr int kHeld = 4096 / kDoubled;
   if constexpr (kNarrowest <= 128)
     if (tiling.width <= 128)
