@@ -60,16 +60,16 @@ unpack_into() {
   into=$parent/$(basename -- "$1")
   apart=$(mktemp -d "$parent/.keel-setup-XXXXXX") || exit 1
   trap 'rm -rf "$apart"' EXIT
-  trap 'exit 1' HUP INT TERM
+  trap 'exit 1' HUP INT PIPE TERM
   root=$apart/root
   mkdir -p "$apart/lists/partial" "$apart/cache/archives/partial" "$apart/packages" \
     "$root/host/include" || exit 1
-  apt_apart apt-get update 2>"$apart/said" || end 3 "apt-get could not bring its lists up to date"
+  apt_apart apt-get update >/dev/null 2>&1  # a source out of reach may be one that nothing needs
   at_run_time=$(apt_apart apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
     --no-breaks --no-replaces --no-enhances $libraries |
     grep -E '^lib(openblas0-openmp|lapacke|tmglib3|fmt[0-9]+|gfortran5|quadmath0|cub-dev|cu\+\+-dev)$' |
     sort -u)
-  (cd "$apart/packages" && apt_apart apt-get download $libraries $at_run_time) 2>"$apart/said" ||
+  (cd "$apart/packages" && apt_apart apt-get download $libraries $at_run_time) 2>/dev/null ||
     end 3 "apt-get could not fetch: $libraries"
   for package in "$apart"/packages/*.deb; do
     dpkg -x "$package" "$root" || end 1 "could not unpack $(basename "$package")"

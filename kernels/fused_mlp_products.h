@@ -129,12 +129,16 @@ class FusedProducts {
                               const float* slot, int quads, int outputs) {
     if (id / 32 % 4 * 32 >= outputs) return;  // whole warps
     const float* rows = in + row_of<kTileRows>(id, 0) * stride;
+    // Outputs 8 apart have their fours alike: an address a step, and a constant distance from it.
+    const int first = forward_col(id, 0);
+    const float* weight = slot + first * kChunk;
     KEEL_UNROLL
     for (int u = 0; u < kChunk / 4; ++u) {
       if (u >= quads) break;
+      const float* at = weight + four_at(first, u);
       Quad w[4];
       KEEL_UNROLL
-      for (int c = 0; c < 4; ++c) w[c] = quad(slot + column_at(forward_col(id, c), 4 * u));
+      for (int c = 0; c < 4; ++c) w[c] = quad(at + 8 * c * kChunk);
       KEEL_UNROLL
       for (int q = 0; q < kTileRows / 8; ++q) {
         const Quad a = quad(rows + 4 * q * stride + 4 * u);
@@ -230,7 +234,8 @@ class FusedProducts {
 
  private:
   // Fours of a row change places, so that eight rows one after another are in different banks.
-  KEEL_HD static int column_at(int o, int k) { return o * kChunk + ((k / 4) ^ (o >> 1 & 3)) * 4; }
+  KEEL_HD static int four_at(int o, int u) { return (u ^ (o >> 1 & 3)) * 4; }
+  KEEL_HD static int column_at(int o, int k) { return o * kChunk + four_at(o, k / 4); }
 };
 
 }  // namespace keel
