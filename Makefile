@@ -1,6 +1,7 @@
 # The README's two commands are `make test` and `make figures`; each first sets up what is missing.
 PRESET ?= default
 JOBS ?= $(shell nproc)
+RESULTS ?= bench/results
 KEEL = build/keel
 SOURCES = $(shell find core kernels nn ntk experiments tests bench keel.h -name '.?*' -prune -o \
             \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print 2>/dev/null)
@@ -13,7 +14,7 @@ help:
 	@echo "make table1 DATA=PATH  set up, build, the protein experiment into table1/ (an hour; goes on where it was)"
 	@echo "make setup         install what is missing (Debian, Ubuntu)"
 	@echo "make build         the command at build/keel"
-	@echo "make bench         verify, then time, beside other libraries: bench/results/DEVICE-DATE.json (ARGS=--quick: in minutes)"
+	@echo "make bench         verify, then time, beside other libraries: RESULTS=bench/results/DEVICE-DATE.json (ARGS=--quick: in minutes)"
 	@echo "make gpu-check     on a machine with a GPU: tests, compute-sanitizer, CPU against GPU (ARGS='--only tests,compare')"
 	@echo "make rtx3090       what an RTX 3090 should do, predicted from a CUDA build: bench/RTX3090.md"
 	@echo "make asan          tests under the address and undefined-behaviour sanitizers"
@@ -46,7 +47,7 @@ table1:
 
 bench: PRESET = default
 bench: build
-	build/keel_bench --results bench/results $(ARGS)
+	build/keel_bench --results $(RESULTS) $(ARGS)
 
 gpu-check: setup
 	@tests/gpu_check.sh $(ARGS)

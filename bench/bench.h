@@ -34,6 +34,7 @@ struct PeerTime {
   std::optional<double> seconds;
   bool scaled = false;  ///< measured on a part of the work
   std::string problem = {};
+  nlohmann::json about = {};  ///< what else it said: versions, what it computed
 };
 
 /// The arithmetic that a row's flop are held against.
@@ -54,6 +55,7 @@ struct Roofline {
   double copy = 0;                  ///< bytes a second, read plus written
   double float32 = 0, float64 = 0;  ///< operations a second of a matrix product,
   std::optional<double> tf32 = {};  ///< where the device and the build have it
+  double own_float32 = 0;           ///< keel's: a GPU's library may be slower where it is pedantic
   std::optional<double> of(Roof roof) const;
 };
 
@@ -64,7 +66,8 @@ std::optional<double> tf32_rate(Device device, std::int64_t m);
 
 class Report {
  public:
-  Report(Device device, const Roofline& roofline);
+  /// `changed` hears of every row: what a run has measured before it is cut off is worth keeping.
+  Report(Device device, const Roofline& roofline, std::function<void(const Report&)> changed);
 
   void print_header() const;
   void add(const Row& row);
@@ -79,8 +82,9 @@ class Report {
   nlohmann::json json() const;
 
  private:
-  Device device_;
+  DeviceInfo info_;  // asked for at the start: a GPU that failed says nothing any more
   Roofline roofline_;
+  std::function<void(const Report&)> changed_;
   nlohmann::json rows_ = nlohmann::json::array(), left_out_ = rows_, failures_ = rows_;
 };
 

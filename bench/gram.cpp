@@ -84,6 +84,11 @@ std::string product_note(Device device, double flop, const Timing& time) {
                      100 * flop / time.median / third);
 }
 
+// Of peers that take seconds on a CPU, and milliseconds on a GPU.
+std::string repeats_of_slow(Device device) {
+  return device.is_cuda() ? "--repeats 7" : "--repeats 1";
+}
+
 struct Peer {
   const char *name, *script;
   std::string arguments;
@@ -111,26 +116,27 @@ void bench_small(Report& report, Device device, std::int64_t n) {
   }
 
   const auto entries = static_cast<double>(n * n);
+  // Of the lower triangle: a full matrix is that one, mirrored.
+  const double flop = kFlopAnEntry * (entries + static_cast<double>(n)) / 2;
   const Timing full = measure(
       device, [&] { Jacobian(net, x).gram(); }, 1, 5);
   // The slow ones at fewer inputs: once contraction outweighs the Jacobians, work grows as n^2.
   const std::int64_t fewer = std::min<std::int64_t>(n, 1024);
   const double scale = entries / static_cast<double>(fewer * fewer);
-  const std::string all = fmt::format("--n {}", n), some = fmt::format("--n {}", fewer);
+  const std::string all = fmt::format("--n {} ", n), some = fmt::format("--n {} ", fewer);
   const std::vector<PeerTime> peers =
       run(device, "small",
-          {{"torch.func Jacobian contraction", "gram_torch.py", all + " --repeats 1"},
-           {"neural_tangents structured derivatives", "gram_nt.py", all + " --batch 256"},
+          {{"torch.func Jacobian contraction", "gram_torch.py", all + repeats_of_slow(device)},
+           {"neural_tangents structured derivatives", "gram_nt.py", all + "--batch 256"},
            {"its Jacobian contraction", "gram_nt.py",
-            some + " --implementation JACOBIAN_CONTRACTION", scale},
+            some + "--implementation JACOBIAN_CONTRACTION", scale},
            {"its NTK-vector products", "gram_nt.py",
-            some + " --batch 128 --repeats 1 --implementation NTK_VECTOR_PRODUCTS", scale}});
-  report.add({fmt::format("empirical NTK {0} x {0}, full", n), full, 4 * entries,
-              kFlopAnEntry * entries, "", peers});
+            some + "--batch 128 --repeats 1 --implementation NTK_VECTOR_PRODUCTS", scale}});
+  report.add({fmt::format("empirical NTK {0} x {0}, full", n), full, 4 * entries, flop,
+              product_note(device, flop, full), peers});
   const Tensor into = Tensor::empty({n, n}, DType::f32, device);
   const Timing half = measure(
       device, [&] { Jacobian(net, x).gram_lower_into(into); }, 1, 5);
-  const double flop = kFlopAnEntry * (entries + static_cast<double>(n)) / 2;
   report.add({fmt::format("empirical NTK {0} x {0}, lower triangle", n), half, 2 * entries, flop,
               product_note(device, flop, half)});
 
@@ -162,7 +168,7 @@ void bench_wide(Report& report, Device device) {
   const Timing time = measure(device, gram);
   const std::vector<PeerTime> peers =
       run(device, "wide",
-          {{"torch.func Jacobian contraction", "gram_torch.py", "--repeats 1"},
+          {{"torch.func Jacobian contraction", "gram_torch.py", repeats_of_slow(device)},
            {"neural_tangents structured derivatives", "gram_nt.py", ""},
            {"its NTK-vector products", "gram_nt.py",
             "--batch 4 --repeats 1 --implementation NTK_VECTOR_PRODUCTS"}});

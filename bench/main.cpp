@@ -19,7 +19,7 @@ using namespace keel;
 struct Arguments {
   std::string device = "auto", json_path, results;
   std::vector<std::string> only;
-  int threads = 0;
+  int threads = 0, peer_seconds = 600;
   bool no_peers = false;
   bench::Options options;
 };
@@ -38,7 +38,11 @@ void declare(CLI::App& app, Arguments& arguments) {
       ->excludes(json);
   app.add_option("--only", arguments.only, "sections, by name, separated by commas")
       ->delimiter(',');
-  app.add_flag("--no-peers", arguments.no_peers, "leave the other libraries out");
+  auto* seconds = app.add_option("--peer-seconds", arguments.peer_seconds,
+                                 "what one run of another library may take (default: 600)")
+                      ->check(CLI::PositiveNumber);
+  app.add_flag("--no-peers", arguments.no_peers, "leave the other libraries out")
+      ->excludes(seconds);
   app.add_flag("--quick", arguments.options.quick, "smaller inputs: does it all run?");
   app.add_flag("--large", arguments.options.large, "what has 40,132 inputs too: 6.5 GB and more");
 }
@@ -78,7 +82,7 @@ void write(const std::string& path, const nlohmann::json& all) {
 int run(const Arguments& arguments, const std::string& command) {
   const ThreadLimit limit(arguments.threads);
   const Device device = Device::parse(arguments.device);
-  if (arguments.no_peers) bench::leave_peers_out();
+  bench::limit_peers(arguments.no_peers ? 0 : arguments.peer_seconds);
   const std::string date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
   std::string path = arguments.json_path;
   if (!arguments.results.empty()) path = bench::result_path(arguments.results, device, date);
@@ -106,7 +110,10 @@ int run(const Arguments& arguments, const std::string& command) {
       roofline.copy / 1e9, roofline.float32 / 1e9,
       roofline.tf32 ? fmt::format("TF32 {:.1f}, ", *roofline.tf32 / 1e9) : "",
       roofline.float64 / 1e9);
-  report.emplace(device, roofline);
+  const auto keep = [&](const bench::Report& so_far, bool complete) {
+    if (!path.empty()) write(path, with_origin(so_far.json(), date, command, complete));
+  };
+  report.emplace(device, roofline, [&](const bench::Report& so_far) { keep(so_far, false); });
   report->print_header();
   for (const Section& section : sections) {
     try {
@@ -114,10 +121,8 @@ int run(const Arguments& arguments, const std::string& command) {
     } catch (const std::exception& problem) {
       report->fail_section(section.name, problem.what());
     }
-    // After each section: what a run measured before it was cut off is worth keeping.
-    if (!path.empty())
-      write(path, with_origin(report->json(), date, command, section.name == sections.back().name));
   }
+  keep(*report, true);
   if (!path.empty()) fmt::print("\nwritten to {}\n", path);
   return report->failed() ? 1 : 0;
 }

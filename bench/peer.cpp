@@ -10,8 +10,7 @@
 namespace keel::bench {
 namespace {
 
-constexpr int kSeconds = 600;  // for one peer
-bool peers_run = true;
+int seconds_of_a_peer = 600;
 
 std::string python_of(const std::filesystem::path& peers, bool neural_tangents) {
   const char* chosen = std::getenv(neural_tangents ? "KEEL_PEERS_NT_PYTHON" : "KEEL_PEERS_PYTHON");
@@ -40,10 +39,10 @@ PeerOutput last_object(FILE* pipe) {
 
 }  // namespace
 
-void leave_peers_out() { peers_run = false; }
+void limit_peers(int seconds) { seconds_of_a_peer = seconds; }
 
 PeerOutput run_peer(Device device, const std::string& script, const std::string& arguments) {
-  if (!peers_run) return {{}, "--no-peers"};
+  if (seconds_of_a_peer == 0) return {{}, "--no-peers"};
   const auto peers = std::filesystem::path(KEEL_SOURCE_DIR) / "bench/peers";
   const std::string python = python_of(peers, script.ends_with("_nt.py"));
   const bool is_path = python.find('/') != std::string::npos;
@@ -51,7 +50,7 @@ PeerOutput run_peer(Device device, const std::string& script, const std::string&
     return {{}, "no Python: see bench/peers/setup.sh"};
   trim_memory(device);  // theirs to use
   const std::string command = fmt::format(
-      "timeout {} '{}' '{}' --device {} --threads {} {} 2>&1", kSeconds, python,
+      "timeout -k 5 {} '{}' '{}' --device {} --threads {} {} 2>&1", seconds_of_a_peer, python,
       (peers / script).string(), device.is_cuda() ? "cuda" : "cpu", thread_count(), arguments);
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return {{}, "cannot start it"};
@@ -59,8 +58,10 @@ PeerOutput run_peer(Device device, const std::string& script, const std::string&
   const int status = pclose(pipe);
   if (status != 0) {
     output.result = {};
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 124)
-      output.problem = fmt::format("not done after {} s", kSeconds);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    if (code == 124) output.problem = fmt::format("not done after {} s", seconds_of_a_peer);
+    if (code == 137)
+      output.problem = fmt::format("killed: out of memory, or deaf after {} s", seconds_of_a_peer);
   }
   if (output.result.is_object()) output.problem.clear();
   return output;
@@ -72,7 +73,9 @@ PeerTime peer_time(const std::string& name, const PeerOutput& output, double sca
   const nlohmann::json::json_pointer at("/" + field);
   if (!output.result.contains(at)) return {name, {}, false, "it did not time this"};
   const bool scaled = scale != 1 || output.result.contains("scaled_from");
-  return {name, scale * output.result[at].get<double>(), scaled};
+  nlohmann::json about = output.result;
+  about.erase("cases");  // times of other rows
+  return {name, scale * output.result[at].get<double>(), scaled, {}, std::move(about)};
 }
 
 PeerTime peer_time(const std::string& name, Device device, const std::string& script,

@@ -14,12 +14,13 @@ struct PeerOutput {
   std::string problem;
 };
 
-/// No peer is run from now on; they count as not measured.
-void leave_peers_out();
+/// What one run of a peer may take from now on, 600 s at first; 0: none is run, and all count as
+/// not measured.
+void limit_peers(int seconds);
 
 /// Runs bench/peers/<script> with --device and --threads as here. The Python is that of
 /// bench/peers/.venv, or KEEL_PEERS_PYTHON where that is set; for *_nt.py that of .venv-nt, or
-/// KEEL_PEERS_NT_PYTHON. At most ten minutes.
+/// KEEL_PEERS_NT_PYTHON.
 PeerOutput run_peer(Device device, const std::string& script, const std::string& arguments);
 
 /// The seconds at `field` ("seconds", "cases/forward 100x128") of an output, times `scale`.

@@ -30,6 +30,7 @@ std::string words(const PeerTime& peer, double ours) {
 
 nlohmann::json json_of(const PeerTime& peer, double ours) {
   nlohmann::json result = {{"name", peer.name}, {"seconds", nullptr}, {"ratio", nullptr}};
+  if (!peer.about.empty()) result["about"] = peer.about;
   if (!peer.seconds) {
     result["problem"] = peer.problem;
     return result;
@@ -92,7 +93,8 @@ std::optional<double> Roofline::of(Roof roof) const {
   return roof == Roof::float32 ? float32 : float64;
 }
 
-Report::Report(Device device, const Roofline& roofline) : device_(device), roofline_(roofline) {}
+Report::Report(Device device, const Roofline& roofline, std::function<void(const Report&)> changed)
+    : info_(describe(device)), roofline_(roofline), changed_(std::move(changed)) {}
 
 void Report::print_header() const {
   fmt::print("{:<52} {:>10} {:>19} {:>10} {:>10} {:>6}\n", "", "median", "fastest..slowest", "GB/s",
@@ -129,26 +131,29 @@ void Report::add(const Row& row) {
     rows_.back()["roof"] = moving >= computing ? "copy" : name_of(row.roof);
     rows_.back()["roofline_fraction"] = least / t;
   }
+  changed_(*this);
 }
 
 void Report::leave_out(const std::string& name, const std::string& why) {
   fmt::print("{:<52} left out: {}\n", name, why);
   left_out_.push_back({{"name", name}, {"why", why}});
+  changed_(*this);
 }
 
 void Report::fail_section(const std::string& section, const std::string& what) {
   fmt::print(stderr, "keel_bench: {} failed: {}\n", section, what);
   failures_.push_back({{"section", section}, {"what", what}});
+  changed_(*this);
 }
 
 nlohmann::json Report::json() const {
-  const DeviceInfo info = describe(device_);
-  return {{"device", info.name},
-          {"architecture", info.architecture},
+  return {{"device", info_.name},
+          {"architecture", info_.architecture},
           {"threads", thread_count()},
           {"load_average", load_average()},
           {"copy_bytes_per_s", roofline_.copy},
           {"gemm_float32_flop_per_s", roofline_.float32},
+          {"gemm_float32_as_keel_flop_per_s", roofline_.own_float32},
           {"gemm_tf32_flop_per_s", or_null(roofline_.tf32)},
           {"gemm_float64_flop_per_s", roofline_.float64},
           {"rows", rows_},

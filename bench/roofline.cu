@@ -1,5 +1,6 @@
 // The rooflines: a copy of more than caches hold, and matrix products; of each the fastest time, as
 // nothing is faster than a roof.
+#include <algorithm>
 #include <cmath>
 
 #include "../core/random.h"
@@ -23,6 +24,7 @@ double product_rate(std::int64_t m, double seconds) {
   return 2 * std::pow(static_cast<double>(m), 3) / seconds;
 }
 
+// As keel multiplies.
 double gemm_rate(Device device, DType dtype, std::int64_t m) {
   const Tensor a = normal({m, m}, {1, 1}).to(dtype).to(device);
   const Tensor b = normal({m, m}, {1, 2}).to(dtype).to(device);
@@ -31,37 +33,44 @@ double gemm_rate(Device device, DType dtype, std::int64_t m) {
   return product_rate(m, measure(device, product, 0.3).fastest);
 }
 
-}  // namespace
-
+// Of float32 or TF32, as cuBLAS does it when nobody forbids it anything.
+std::optional<double> cublas_rate([[maybe_unused]] Device device, [[maybe_unused]] std::int64_t m,
+                                  [[maybe_unused]] bool tf32) {
 #ifdef KEEL_WITH_CUDA
-std::optional<double> tf32_rate(Device device, std::int64_t m) {
   if (device.is_cpu()) return {};
   const Tensor a = normal({m, m}, {1, 1}).to(device), b = normal({m, m}, {1, 2}).to(device);
   const Tensor c = Tensor::empty({m, m}, DType::f32, device);
   const cublasHandle_t handle = cublas_handle(device, DType::f32);
   const int size = static_cast<int>(m);
   const float one = 1, zero = 0;
+  const auto type = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   const auto product = [&] {
-    cublas_check(
-        cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, size, size, size, &one, b.data<float>(),
-                     CUDA_R_32F, size, a.data<float>(), CUDA_R_32F, size, &zero, c.data<float>(),
-                     CUDA_R_32F, size, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
-        "cublasGemmEx");
+    cublas_check(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, size, size, size, &one,
+                              b.data<float>(), CUDA_R_32F, size, a.data<float>(), CUDA_R_32F, size,
+                              &zero, c.data<float>(), CUDA_R_32F, size, type, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmEx");
   };
-  // The pedantic mode of everybody else's products would forbid it; they set it again.
+  // Everybody else's products are in pedantic mode; they set it again.
   cublas_check(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
   return product_rate(m, measure(device, product, 0.3).fastest);
-}
 #else
-std::optional<double> tf32_rate(Device, std::int64_t) { return {}; }
+  return {};
 #endif
+}
+
+}  // namespace
+
+std::optional<double> tf32_rate(Device device, std::int64_t m) {
+  return cublas_rate(device, m, true);
+}
 
 Roofline measure_roofline(Device device) {
   const std::int64_t m = device.is_cuda() ? 8192 : 1536;
   Roofline roofline;
   roofline.copy = copy_rate(device);
   trim_memory(device);
-  roofline.float32 = gemm_rate(device, DType::f32, m);
+  roofline.own_float32 = gemm_rate(device, DType::f32, m);
+  roofline.float32 = std::max(roofline.own_float32, cublas_rate(device, m, false).value_or(0));
   roofline.tf32 = tf32_rate(device, m);
   // A GPU made for graphics has a 64th of its float32 rate here.
   roofline.float64 = gemm_rate(device, DType::f64, device.is_cuda() ? m / 2 : m);

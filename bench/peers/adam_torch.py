@@ -17,7 +17,7 @@ def main():
     for size in map(int, arguments.sizes.split(",")):
         parameter = torch.nn.Parameter(torch.zeros(size, device=arguments.device))
         parameter.grad = torch.full_like(parameter, 0.5)
-        adam = torch.optim.Adam([parameter], lr=common.LEARNING_RATE, fused=arguments.adam == "fused")
+        adam = torch_net.adam([parameter], fused=arguments.adam == "fused")
         adam.step()
         moved = parameter.detach().mean().item()
         assert abs(moved + common.LEARNING_RATE) < 1e-6, f"the first step is {moved}"

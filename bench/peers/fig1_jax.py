@@ -117,6 +117,8 @@ def run(train, members, epochs, device):
     start = time.perf_counter()
     trainings = [train.lower(*argument, epochs).compile() for argument in arguments]
     compile_seconds = time.perf_counter() - start
+    # The first run of each also loads it; a copy, as it takes the memory of its state.
+    jax.block_until_ready([training(*jax.tree.map(jnp.copy, argument)) for training, argument in zip(trainings, arguments)])
 
     start = time.perf_counter()
     states = jax.block_until_ready([training(*argument) for training, argument in zip(trainings, arguments)])

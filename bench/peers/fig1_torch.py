@@ -37,7 +37,7 @@ def run_eager(members, epochs, device, fused_adam=False):
         """Returns the seconds it took."""
         start = time.perf_counter()
         for net, y in zip(nets, targets):
-            torch_net.train(net, torch_net.adam(net, fused=fused_adam), x, y, epochs)
+            torch_net.train(net, torch_net.adam(net.parameters(), fused=fused_adam), x, y, epochs)
         synchronize(device)
         return time.perf_counter() - start
 
@@ -90,6 +90,7 @@ class StackedTraining:
             self.epoch()
             if self.device == "cuda":
                 self.capture()
+                self.epoch()  # the first replay takes the graph to the device
             for tensor, value in zip(self.state(), initial):
                 tensor.copy_(value)
         synchronize(self.device)

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Times one full-batch training epoch of dense(9->128) LayerNorm ReLU dense(128->128) LayerNorm ReLU dense(128->1) on 40,132 rows in eager PyTorch."""
 
-import statistics
-import time
-
 import torch
 
 import common
@@ -15,7 +12,7 @@ ROWS, FEATURES = 40132, 9
 def main():
     parser = common.argument_parser(__doc__)
     parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--epochs", type=int, default=15, help="timed one by one")
+    parser.add_argument("--epochs", type=int, default=15, help="timed at least")
     parser.add_argument("--adam", choices=["fused", "default"], default="fused")
     arguments = parser.parse_args()
 
@@ -32,17 +29,10 @@ def main():
         torch.nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
         torch.nn.init.normal_(layer.bias, std=common.BIAS_STD, generator=generator)
     net.to(device)
-    optimizer = torch_net.adam(net, fused=arguments.adam == "fused")
+    optimizer = torch_net.adam(net.parameters(), fused=arguments.adam == "fused")
 
-    def seconds_of_epoch():
-        start = time.perf_counter()
-        torch_net.train(net, optimizer, x, y, 1)
-        torch_net.synchronize(device)
-        return time.perf_counter() - start
-
-    for _ in range(3):
-        seconds_of_epoch()
-    timings = [seconds_of_epoch() for _ in range(arguments.epochs)]
+    timing = common.measure(lambda: torch_net.train(net, optimizer, x, y, 1), torch_net.waiting_for(device),
+                            repeats=arguments.epochs)
     common.print_result({
         "peer": "torch eager",
         "versions": torch_net.versions(),
@@ -50,9 +40,7 @@ def main():
         "threads": arguments.threads,
         "rows": arguments.rows,
         "adam": arguments.adam,
-        "seconds": statistics.median(timings),
-        "fastest": min(timings),
-        "slowest": max(timings),
+        **timing,
     })
 
 

@@ -65,8 +65,9 @@ def initialise(net, seed):
     return net
 
 
-def adam(net, fused):
-    return torch.optim.Adam(net.parameters(), lr=common.LEARNING_RATE, fused=fused)
+def adam(parameters, fused):
+    """As it comes where not fused: on a GPU PyTorch then picks the form for lists of tensors, but not where fused is False."""
+    return torch.optim.Adam(parameters, lr=common.LEARNING_RATE, fused=True if fused else None)
 
 
 def train(net, optimizer, x, y, epochs):

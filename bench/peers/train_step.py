@@ -26,7 +26,7 @@ def main():
     architecture = "standard" if arguments.no_layernorm else "ln_first"
     member = common.MEMBERS[0]
     net = torch_net.initialise(torch_net.relu_net(common.ARCHITECTURES[architecture]), member.seed).to(device)
-    optimizer = torch_net.adam(net, fused=arguments.adam == "fused")
+    optimizer = torch_net.adam(net.parameters(), fused=arguments.adam == "fused")
     x = torch.from_numpy(common.inputs()).to(device)
     y = torch.from_numpy(common.targets(member)).to(device)
 
