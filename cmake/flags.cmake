@@ -22,6 +22,10 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # A loop that clang++ cannot vectorise (a call to erf) is slower, not wrong.
   list(APPEND host_flags -Wno-pass-failed)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Two rounds of a sum in one keep its partial sums in memory, not in registers.
+  list(APPEND host_flags -fno-loop-unroll-and-jam)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   list(APPEND host_flags -Wno-restrict)  # g++ 12 sees overlaps in "text" + std::string (its bug 105651)
 endif()
