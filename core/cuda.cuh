@@ -23,6 +23,7 @@ inline cudaStream_t stream_of(Device device) {
 /// In order with the device's current stream, for which it waits: `from` may be changed at once.
 inline void copy_to_device(Device device, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
   cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(device)),
              "cudaMemcpyAsync");
   synchronize(device);

@@ -61,9 +61,8 @@ const Visible& visible() {
 // One stream per GPU and process; made at first use, never destroyed (the driver outlives us).
 cudaStream_t default_stream(int index) {
   static std::mutex mutex;
-  static std::vector<cudaStream_t> streams;
+  static auto& streams = *new std::vector<cudaStream_t>(visible().count, nullptr);
   std::lock_guard lock(mutex);
-  if (streams.empty()) streams.resize(visible().count, nullptr);
   if (!streams[index]) {
     cuda_check(cudaSetDevice(index), "cudaSetDevice");
     cuda_check(cudaStreamCreateWithFlags(&streams[index], cudaStreamNonBlocking),

@@ -51,7 +51,7 @@ void* system_allocate(Device device, std::size_t bytes) {
                      bytes);
   void* data = nullptr;
   const cudaError_t status = cudaMallocAsync(&data, bytes, stream_of(device));
-  if (status == cudaErrorMemoryAllocation) {
+  if (status == cudaErrorMemoryAllocation || status == cudaErrorInvalidValue) {  // of such a size
     cudaGetLastError();
     return nullptr;
   }
@@ -271,6 +271,8 @@ std::size_t available_memory(Device device) {
 }
 
 void require_memory(Device device, std::size_t bytes, const char* what) {
+  // Code of kernels and CUDA's libraries, which come at first use and from no pool of ours.
+  if (device.is_cuda()) bytes += 512 * kMiB;
   if (bytes <= free_bytes(device)) return;
   trim_memory(device);
   if (bytes > free_bytes(device))

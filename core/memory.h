@@ -65,7 +65,8 @@ void trim_memory(Device device);
 /// Bytes that could be had now: those the system has free, and those waiting in the pool.
 std::size_t available_memory(Device device);
 
-/// Throws OutOfMemory unless `bytes` more could be had now: for plans made before allocating.
+/// Throws OutOfMemory unless `bytes` more could be had now, and on a GPU 512 MiB besides, for what
+/// CUDA takes itself: for plans made before allocating.
 void require_memory(Device device, std::size_t bytes, const char* what);
 
 }  // namespace keel

@@ -204,21 +204,22 @@ int cuda_potrf(const Tensor& a) {
   return work.read_info(device);
 }
 
-/// Row-major L x = b is, columns first, x' L' = b': the upper triangle from the right.
+/// Row-major L x = b is, columns first, x' L' = b': the upper triangle from the right. With numbers
+/// of 64 bits: from 46,341 rows on l has 2^31 elements.
 template <class T>
 void cuda_solve(bool transposed, const Tensor& l, const Tensor& b) {
-  const int n = static_cast<int>(b.size(0)), k = static_cast<int>(b.size(1));
+  const int64_t n = b.size(0), k = b.size(1);
   const cublasHandle_t handle = cublas_handle(b.device(), b.dtype());
   const auto op = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   const T one = 1;
   if constexpr (std::is_same_v<T, float>)
-    cublas_check(cublasStrsm(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, op,
-                             CUBLAS_DIAG_NON_UNIT, k, n, &one, l.data<T>(), n, b.data<T>(), k),
-                 "cublasStrsm");
+    cublas_check(cublasStrsm_64(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, op,
+                                CUBLAS_DIAG_NON_UNIT, k, n, &one, l.data<T>(), n, b.data<T>(), k),
+                 "cublasStrsm_64");
   else
-    cublas_check(cublasDtrsm(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, op,
-                             CUBLAS_DIAG_NON_UNIT, k, n, &one, l.data<T>(), n, b.data<T>(), k),
-                 "cublasDtrsm");
+    cublas_check(cublasDtrsm_64(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, op,
+                                CUBLAS_DIAG_NON_UNIT, k, n, &one, l.data<T>(), n, b.data<T>(), k),
+                 "cublasDtrsm_64");
 }
 
 #endif
@@ -258,6 +259,7 @@ std::optional<int64_t> cholesky(const Tensor& a, const WorkProgress& progress) {
     return cpu_potrf(a.size(0), a.data<decltype(t)>(), progress);
   });
   check(info >= 0, "cholesky", "LAPACK refuses its argument {}", -info);
+  if (info > 0 && a.device().is_cuda()) return info - 1;  // of a then nothing is known
   // OpenBLAS lets NaN pass for a pivot: the diagonal tells, up to where it stopped.
   const std::vector<double> pivots = diagonal(a).to_vector<double>();
   const int64_t done = info > 0 ? info - 1 : a.size(0);

@@ -35,7 +35,7 @@ inline constexpr Mixture kSiluMixture = [] {
 }();
 
 // Inlined whatever their length: a loop that calls them does not vectorise.
-#define KEEL_INLINE [[gnu::always_inline]] inline
+#define KEEL_INLINE inline __attribute__((always_inline))
 
 namespace detail {
 inline constexpr double kOverTwoPi = 0.15915494309189533577;

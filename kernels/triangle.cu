@@ -189,21 +189,22 @@ void cpu_wide_product(const double* a, Triangle triangle, int64_t n, int64_t k, 
 
 #ifdef KEEL_WITH_CUDA
 
-/// Columns first, v is [k, n] and the row-major lower triangle is the upper one.
+/// Columns first, v is [k, n] and the row-major lower triangle is the upper one. With numbers of 64
+/// bits: from 46,341 rows on a has 2^31 elements.
 void cuda_symmetric_product(const Tensor& a, Triangle triangle, const Tensor& v,
                             const Tensor& into) {
-  const int n = static_cast<int>(v.size(0)), k = static_cast<int>(v.size(1));
+  const int64_t n = v.size(0), k = v.size(1);
   const auto half = triangle == Triangle::lower ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
   const cublasHandle_t handle = cublas_handle(v.device(), DType::f64);
   const double one = 1, zero = 0;
   if (k == 1)
-    cublas_check(cublasDsymv(handle, half, n, &one, a.data<double>(), n, v.data<double>(), 1, &zero,
-                             into.data<double>(), 1),
-                 "cublasDsymv");
+    cublas_check(cublasDsymv_64(handle, half, n, &one, a.data<double>(), n, v.data<double>(), 1,
+                                &zero, into.data<double>(), 1),
+                 "cublasDsymv_64");
   else
-    cublas_check(cublasDsymm(handle, CUBLAS_SIDE_RIGHT, half, k, n, &one, a.data<double>(), n,
-                             v.data<double>(), k, &zero, into.data<double>(), k),
-                 "cublasDsymm");
+    cublas_check(cublasDsymm_64(handle, CUBLAS_SIDE_RIGHT, half, k, n, &one, a.data<double>(), n,
+                                v.data<double>(), k, &zero, into.data<double>(), k),
+                 "cublasDsymm_64");
 }
 
 #endif

@@ -128,10 +128,14 @@ double KernelSystem::eigenvalue_at(int64_t pivot) const {
   const Tensor row = Tensor::empty({1, pivot}, DType::f64, device);
   kernel_->gram(*kernel_->points(x_.slice(pivot, pivot + 1)), *kernel_->points(x_.slice(0, pivot)),
                 row);
+  // What a GPU leaves of a factor that it gave up is not known: made again, of these rows.
+  const bool again = device.is_cuda();
+  if (again) kernel_->gram_lower(*points_, factor_);
   fill(factor_.slice(pivot, rows_), 0);  // the identity, below what was factored
-  std::vector<double> ends = diagonal(factor_).to_vector<double>();
+  std::vector<double> ends = (again ? diagonal_ : diagonal(factor_)).to_vector<double>();
   std::fill(ends.begin() + pivot, ends.end(), 1.0);
   swap_diagonal(factor_, to_device(ends, device));
+  if (again && cholesky(factor_)) return kUnknown;
   const Tensor w = Tensor::zeros({rows_, 1}, DType::f64, device);
   copy(w.slice(0, pivot), row);
   solve_lower(factor_, w);

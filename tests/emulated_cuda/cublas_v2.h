@@ -35,17 +35,19 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, std::size_t);
                       int ldb, long long stride_b, const T* beta, T* c, int ldc,                 \
                       long long stride_c, int count);                                            \
   cublasStatus_t Trsm(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t,     \
-                      cublasDiagType_t, int m, int n, const T* alpha, const T* a, int lda, T* b, \
-                      int ldb);
-KEEL_EMULATED_BLAS(float, cublasSgemmStridedBatched, cublasStrsm)
-KEEL_EMULATED_BLAS(double, cublasDgemmStridedBatched, cublasDtrsm)
+                      cublasDiagType_t, std::int64_t m, std::int64_t n, const T* alpha,          \
+                      const T* a, std::int64_t lda, T* b, std::int64_t ldb);
+KEEL_EMULATED_BLAS(float, cublasSgemmStridedBatched, cublasStrsm_64)
+KEEL_EMULATED_BLAS(double, cublasDgemmStridedBatched, cublasDtrsm_64)
 #undef KEEL_EMULATED_BLAS
 
-cublasStatus_t cublasDsymv(cublasHandle_t, cublasFillMode_t, int n, const double* alpha,
-                           const double* a, int lda, const double* x, int step_x,
-                           const double* beta, double* y, int step_y);
-cublasStatus_t cublasDsymm(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, int m, int n,
-                           const double* alpha, const double* a, int lda, const double* b, int ldb,
-                           const double* beta, double* c, int ldc);
+cublasStatus_t cublasDsymv_64(cublasHandle_t, cublasFillMode_t, std::int64_t n, const double* alpha,
+                              const double* a, std::int64_t lda, const double* x,
+                              std::int64_t step_x, const double* beta, double* y,
+                              std::int64_t step_y);
+cublasStatus_t cublasDsymm_64(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, std::int64_t m,
+                              std::int64_t n, const double* alpha, const double* a,
+                              std::int64_t lda, const double* b, std::int64_t ldb,
+                              const double* beta, double* c, std::int64_t ldc);
 
 }  // namespace keel::emulated

@@ -54,10 +54,10 @@ cublasStatus_t gemm(BlasHandle* handle, cublasOperation_t op_a, cublasOperation_
 
 template <class T>
 cublasStatus_t trsm(BlasHandle* handle, cublasSideMode_t side, cublasFillMode_t half,
-                    cublasOperation_t op, int m, int n, const T* alpha, const T* a, int lda, T* b,
-                    int ldb) {
-  const bool valid = m >= 0 && n >= 0 && ldb >= std::max(1, m) &&
-                     lda >= std::max(1, side == CUBLAS_SIDE_LEFT ? m : n);
+                    cublasOperation_t op, std::int64_t m, std::int64_t n, const T* alpha,
+                    const T* a, std::int64_t lda, T* b, std::int64_t ldb) {
+  const bool valid = m >= 0 && n >= 0 && ldb >= std::max<std::int64_t>(1, m) &&
+                     lda >= std::max<std::int64_t>(1, side == CUBLAS_SIDE_LEFT ? m : n);
   return queue(handle, valid, [=, alpha = *alpha] {
     if constexpr (std::is_same_v<T, float>)
       cblas_strsm(CblasColMajor, of(side), of(half), of(op), CblasNonUnit, m, n, alpha, a, lda, b,
@@ -139,30 +139,35 @@ cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_
   return gemm(handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc,
               stride_c, count);
 }
-cublasStatus_t cublasStrsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t half,
-                           cublasOperation_t op, cublasDiagType_t, int m, int n, const float* alpha,
-                           const float* a, int lda, float* b, int ldb) {
+cublasStatus_t cublasStrsm_64(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t half,
+                              cublasOperation_t op, cublasDiagType_t, std::int64_t m,
+                              std::int64_t n, const float* alpha, const float* a, std::int64_t lda,
+                              float* b, std::int64_t ldb) {
   return trsm(handle, side, half, op, m, n, alpha, a, lda, b, ldb);
 }
-cublasStatus_t cublasDtrsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t half,
-                           cublasOperation_t op, cublasDiagType_t, int m, int n,
-                           const double* alpha, const double* a, int lda, double* b, int ldb) {
+cublasStatus_t cublasDtrsm_64(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t half,
+                              cublasOperation_t op, cublasDiagType_t, std::int64_t m,
+                              std::int64_t n, const double* alpha, const double* a,
+                              std::int64_t lda, double* b, std::int64_t ldb) {
   return trsm(handle, side, half, op, m, n, alpha, a, lda, b, ldb);
 }
 
-cublasStatus_t cublasDsymv(cublasHandle_t handle, cublasFillMode_t half, int n, const double* alpha,
-                           const double* a, int lda, const double* x, int step_x,
-                           const double* beta, double* y, int step_y) {
-  return queue(handle, n >= 0 && lda >= std::max(1, n) && step_x != 0 && step_y != 0,
+cublasStatus_t cublasDsymv_64(cublasHandle_t handle, cublasFillMode_t half, std::int64_t n,
+                              const double* alpha, const double* a, std::int64_t lda,
+                              const double* x, std::int64_t step_x, const double* beta, double* y,
+                              std::int64_t step_y) {
+  return queue(handle, n >= 0 && lda >= std::max<std::int64_t>(1, n) && step_x != 0 && step_y != 0,
                [=, alpha = *alpha, beta = *beta] {
                  cblas_dsymv(CblasColMajor, of(half), n, alpha, a, lda, x, step_x, beta, y, step_y);
                });
 }
-cublasStatus_t cublasDsymm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t half,
-                           int m, int n, const double* alpha, const double* a, int lda,
-                           const double* b, int ldb, const double* beta, double* c, int ldc) {
-  const bool valid = m >= 0 && n >= 0 && ldb >= std::max(1, m) && ldc >= std::max(1, m) &&
-                     lda >= std::max(1, side == CUBLAS_SIDE_LEFT ? m : n);
+cublasStatus_t cublasDsymm_64(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t half,
+                              std::int64_t m, std::int64_t n, const double* alpha, const double* a,
+                              std::int64_t lda, const double* b, std::int64_t ldb,
+                              const double* beta, double* c, std::int64_t ldc) {
+  const bool valid = m >= 0 && n >= 0 && ldb >= std::max<std::int64_t>(1, m) &&
+                     ldc >= std::max<std::int64_t>(1, m) &&
+                     lda >= std::max<std::int64_t>(1, side == CUBLAS_SIDE_LEFT ? m : n);
   return queue(handle, valid, [=, alpha = *alpha, beta = *beta] {
     cblas_dsymm(CblasColMajor, of(side), of(half), m, n, alpha, a, lda, b, ldb, beta, c, ldc);
   });
@@ -199,6 +204,14 @@ cusolverStatus_t cusolverDnXpotrf(cusolverDnHandle_t handle, cusolverDnParams_t,
       else
         *info =
             LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, half_of(half), size, static_cast<T*>(a), stride);
+      // What is left of a factor that was given up is documented nowhere.
+      if (*info > 0)
+        for (std::int64_t j = 0; j < n; ++j) {
+          const std::int64_t begin = half == CUBLAS_FILL_MODE_UPPER ? 0 : j;
+          const std::int64_t end = half == CUBLAS_FILL_MODE_UPPER ? j + 1 : n;
+          std::fill_n(static_cast<T*>(a) + j * lda + begin, end - begin,
+                      std::numeric_limits<T>::quiet_NaN());
+        }
     });
   });
 }

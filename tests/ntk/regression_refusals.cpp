@@ -61,6 +61,56 @@ TEST_CASE("an indefinite kernel is refused with its pivot and an eigenvalue") {
   }
 }
 
+namespace {
+
+// The same entries on a GPU, by way of the host.
+class ClosedKernelOnGpu : public test::ClosedKernel {
+ public:
+  using ClosedKernel::ClosedKernel;
+  Device device() const override { return Device::cuda(); }
+  std::shared_ptr<const Points> points(const Tensor& x) const override {
+    return ClosedKernel::points(x.to(Device::cpu()));
+  }
+  void gram(const Points& a, const Points& b, const Tensor& into,
+            const WorkProgress& progress = {}) const override {
+    through_host(into, [&](const Tensor& host) { ClosedKernel::gram(a, b, host, progress); });
+  }
+  void gram_lower(const Points& a, const Tensor& into,
+                  const WorkProgress& progress = {}) const override {
+    through_host(into, [&](const Tensor& host) { ClosedKernel::gram_lower(a, host, progress); });
+  }
+  Tensor diag(const Points& a) const override { return ClosedKernel::diag(a).to(device()); }
+
+ private:
+  template <class Fill>
+  static void through_host(const Tensor& into, Fill fill) {
+    const Tensor host = into.to(Device::cpu());
+    fill(host);
+    copy(into, host);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an indefinite kernel on the GPU is refused in the words of the CPU") {
+  if (!test::gpu_here("an indefinite kernel on the GPU is refused in the words of the CPU")) return;
+  const auto here = kernel_of(1, 1);
+  const auto there = std::make_shared<ClosedKernelOnGpu>(1, 1);
+  here->off_diagonal = there->off_diagonal = 1.5;
+  std::vector<double> places(60);  // apart, but for rows 40 and 41
+  for (int i = 0; i < 60; ++i) places[i] = i == 41 ? 400.1 : 10.0 * i;
+  const Tensor x = column(places), y = inputs(60, 1, 2);
+  for (DType factor : {DType::f32, DType::f64}) {
+    const std::string wanted = message_of([&] { Regression(here, x, y, {.factor = factor}); });
+    CHECK(wanted.find("pivot 41") != std::string::npos);
+    CHECK((wanted.find("smallest eigenvalue about -0.38") != std::string::npos) ==
+          (factor == DType::f64));
+    CHECK(message_of([&] {
+            Regression(there, x.to(Device::cuda()), y.to(Device::cuda()), {.factor = factor});
+          }) == wanted);
+  }
+}
+
 TEST_CASE("a smooth kernel without a ridge is refused, not answered with noise") {
   std::vector<double> points(100);
   for (int i = 0; i < 100; ++i) points[i] = 0.01 * i;
