@@ -6,6 +6,7 @@
 #   setup.sh --check  and for the checks of .ci/run: clang++, clang-format
 #   setup.sh --into DIR  needs no root: unpacks the libraries in DIR, a new folder, wanted here or
 #                     not, for this machine or another of its kind; says how to build with them
+# What CMAKE_PREFIX_PATH leads to counts as there.
 set -u
 
 missing=""
@@ -16,7 +17,20 @@ have_file() {
   for file in "$@"; do [ -e "$file" ] && return 0; done
   return 1
 }
-have_header() { have_file "/usr/include/$1" "/usr/local/include/$1" /usr/include/*/"$1"; }
+# have_in PREFIX-GLOB...: under the system's prefixes, or those of CMAKE_PREFIX_PATH?
+have_in() {
+  old_ifs=$IFS; IFS=:
+  for prefix in /usr /usr/local ${CMAKE_PREFIX_PATH-}; do
+    IFS=$old_ifs
+    for pattern in "$@"; do
+      # shellcheck disable=SC2086  # a glob
+      have_file "$prefix"/$pattern && return 0
+    done
+  done
+  IFS=$old_ifs
+  return 1
+}
+have_header() { have_in "include/$1" "include/*/$1"; }
 
 cmake_is_new_enough() {
   set -- $(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
@@ -83,7 +97,8 @@ unpack_into() {
   folder=$(dirname "$(echo "$into"/usr/lib/*/liblapacke.so)")
   echo "unpacked in $into ($(du -sh "$into" | cut -f1)); now:"
   echo "  export LD_LIBRARY_PATH=\"$folder/openblas-openmp:$folder\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}\""
-  echo "  cmake -B build \"-DCMAKE_PREFIX_PATH=$into/usr;$into/host\" && cmake --build build -j"
+  echo "  export CMAKE_PREFIX_PATH=\"$into/usr:$into/host\""
+  echo "  make build"
 }
 
 if [ "${1-}" = --into ]; then
@@ -95,7 +110,7 @@ fi
 command -v g++ >/dev/null || command -v clang++ >/dev/null || need g++
 cmake_is_new_enough || need cmake
 command -v ninja >/dev/null || need ninja-build
-have_file /usr/lib/*/openblas-openmp/libopenblas.so /usr/lib*/libopenblaso.so ||
+have_in "lib/*/openblas-openmp/libopenblas.so" "lib*/libopenblaso.so" ||
   need libopenblas-openmp-dev
 have_header lapacke.h || have_header lapacke/lapacke.h || need liblapacke-dev
 have_header fmt/format.h || need libfmt-dev
