@@ -21,6 +21,8 @@ using detail::kMiB;
 using detail::ThreadCache;
 
 constexpr std::size_t kAskFirst = 64 * kMiB;  // from here on, look at free memory before asking
+// Kernels' code and the libraries' own memory come at first use, and from no pool of ours.
+constexpr std::size_t kLeftToCuda = 512 * kMiB;
 
 // Eight sizes an octave waste at most an eighth; large blocks are cut to 2 MiB exactly.
 std::size_t capacity_for(std::size_t bytes) {
@@ -271,8 +273,7 @@ std::size_t available_memory(Device device) {
 }
 
 void require_memory(Device device, std::size_t bytes, const char* what) {
-  // Code of kernels and CUDA's libraries, which come at first use and from no pool of ours.
-  if (device.is_cuda()) bytes += 512 * kMiB;
+  if (device.is_cuda()) bytes += std::min(kLeftToCuda, ~bytes);
   if (bytes <= free_bytes(device)) return;
   trim_memory(device);
   if (bytes > free_bytes(device))

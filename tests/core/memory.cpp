@@ -178,6 +178,16 @@ TEST_CASE("a plan can be refused before anything is allocated") {
   }
 }
 
+TEST_CASE("a plan for a GPU leaves what CUDA takes itself") {
+  if (no_gpu()) return;
+  const Device gpu = Device::cuda();
+  trim_memory(gpu);
+  const std::size_t free = describe(gpu).free_bytes;
+  CHECK_NOTHROW(require_memory(gpu, free - 768 * kMiB, "plan"));
+  CHECK_THROWS_AS(require_memory(gpu, free - 256 * kMiB, "plan"), OutOfMemory);
+  CHECK_THROWS_AS(require_memory(gpu, ~std::size_t{0}, "plan"), OutOfMemory);
+}
+
 TEST_CASE("threads allocate, share and free at the same time") {
   const std::size_t before = in_use();
   const Storage shared(kCpu, 64);
