@@ -14,7 +14,7 @@ help:
 	@echo "make table1 DATA=PATH  set up, build, the protein experiment into table1/ (an hour; goes on where it was)"
 	@echo "make setup         install what is missing (Debian, Ubuntu)"
 	@echo "make build         the command at build/keel"
-	@echo "make bench         verify, then time, beside other libraries: RESULTS=bench/results/DEVICE-DATE.json (ARGS=--quick: in minutes)"
+	@echo "make bench         verify, then time, beside other libraries: DEVICE-DATE.json in RESULTS=bench/results (ARGS=--quick: in minutes)"
 	@echo "make gpu-check     on a machine with a GPU: tests, compute-sanitizer, CPU against GPU (ARGS='--only tests,compare')"
 	@echo "make rtx3090       what an RTX 3090 should do, predicted from a CUDA build: bench/RTX3090.md"
 	@echo "make asan          tests under the address and undefined-behaviour sanitizers"

@@ -53,9 +53,9 @@ struct Row {
 /// What the machine can do, measured in the same run: every row is shown against it.
 struct Roofline {
   double copy = 0;                  ///< bytes a second, read plus written
-  double float32 = 0, float64 = 0;  ///< operations a second of a matrix product,
+  double float32 = 0, float64 = 0;  ///< operations a second of a matrix product: the library's best
+  double own_float32 = 0;           ///< as keel multiplies: on a GPU without any shortcut
   std::optional<double> tf32 = {};  ///< where the device and the build have it
-  double own_float32 = 0;           ///< keel's: a GPU's library may be slower where it is pedantic
   std::optional<double> of(Roof roof) const;
 };
 

@@ -1,15 +1,17 @@
 // An epoch as training spends it: of a run of train(), with all that comes with it.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "../nn/trainer.h"
 #include "bench.h"
 
 namespace keel::bench {
 
-/// Seconds of one of `epochs` epochs of full-batch Adam of a new net of SPEC, five times after a
-/// first one. On a GPU a run records its step and replays it.
+/// Seconds of one of `epochs` epochs of full-batch Adam on x [n, d] and y [n, k] of a new net of
+/// SPEC, five times after a first one. On a GPU a run records its step and replays it.
 inline Timing measure_epochs(const std::string& spec, const Tensor& x, const Tensor& y,
                              std::int64_t epochs) {
   std::vector<double> times;

@@ -132,7 +132,7 @@ def regression(instructions, constants):
     # Whole tiles of inner products in double, of 9 features; then the pairs of the triangle.
     inner = Op(Roof(8 * whole, 0, 2 * 9 * whole), GEMM, tiles)
     matrix = Op(hot.pairs_roof(n * (n + 1) / 2, instructions, 8), hot.STREAM, tiles)
-    # cublasDsymv without atomics: taken to read the triangle once a side.
+    # cublasDsymv_64 without atomics: taken to read the triangle once a side.
     times_v = Op(Roof(8 * n * n, 0, 2 * n * n), GEMM)
     factor = Op(Roof(4 * n * n, n ** 3 / 3), CHOLESKY)
     triangles = Op(Roof(2 * 2 * n * n, 2 * n * n), hot.STREAM)

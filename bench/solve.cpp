@@ -124,7 +124,8 @@ void bench_regression(Report& report, Device device, std::int64_t n) {
               {peer_time("torch.linalg.cholesky and solve, float32", peer)}});
 }
 
-// The exact regression of the protein experiment in size, kernel and ridge, on random inputs; once.
+// The exact regression of the protein experiment in size, kernel and ridge, on random inputs; all
+// but the kernel matrix once.
 void bench_exact_regression(Report& report, Device device) {
   constexpr std::int64_t kRows = 40132;
   const Tensor x = normal({kRows, kFeatures}, {1, 1}).to(DType::f64).to(device), y = targets(x);

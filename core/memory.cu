@@ -72,9 +72,12 @@ void system_free(Device device, void* data) noexcept {
 #endif
 }
 
-[[noreturn]] void throw_out_of_memory(Device device, std::size_t bytes, std::size_t in_use,
-                                      const char* what) {
-  const std::size_t free = free_bytes(device);
+std::size_t beside_cuda(Device device, std::size_t bytes) {
+  return device.is_cuda() ? bytes - std::min(bytes, kLeftToCuda) : bytes;
+}
+
+[[noreturn]] void throw_out_of_memory(Device device, std::size_t bytes, std::size_t free,
+                                      std::size_t in_use, const char* what) {
   throw OutOfMemory(
       "memory",
       fmt::format("{} on {}: needs {} ({} bytes), {} free, {} held by living tensors; try fewer "
@@ -163,7 +166,8 @@ class Pool {
       trim_locked();
       fresh->data = system_allocate(device_, capacity);
     }
-    if (!fresh->data) throw_out_of_memory(device_, bytes, in_use_.load(), "allocation");
+    if (!fresh->data)
+      throw_out_of_memory(device_, bytes, free_bytes(device_), in_use_.load(), "allocation");
     ++system_allocations_;
     held_ += capacity;
     return fresh.release();
@@ -269,15 +273,14 @@ void reset_peak(Device device) { pool_of(device).reset_peak(); }
 void trim_memory(Device device) { pool_of(device).trim(); }
 
 std::size_t available_memory(Device device) {
-  return free_bytes(device) + memory_stats(device).cached;
+  return beside_cuda(device, free_bytes(device) + memory_stats(device).cached);
 }
 
 void require_memory(Device device, std::size_t bytes, const char* what) {
-  if (device.is_cuda()) bytes += std::min(kLeftToCuda, ~bytes);
-  if (bytes <= free_bytes(device)) return;
+  if (bytes <= beside_cuda(device, free_bytes(device))) return;
   trim_memory(device);
-  if (bytes > free_bytes(device))
-    throw_out_of_memory(device, bytes, memory_stats(device).in_use, what);
+  const std::size_t free = beside_cuda(device, free_bytes(device));
+  if (bytes > free) throw_out_of_memory(device, bytes, free, memory_stats(device).in_use, what);
 }
 
 }  // namespace keel

@@ -62,11 +62,11 @@ void reset_peak(Device device);
 /// and up to 64 MiB in the cache of each other thread.
 void trim_memory(Device device);
 
-/// Bytes that could be had now: those the system has free, and those waiting in the pool.
+/// Bytes that could be had now, free or in the pool; of a GPU's all but 512 MiB, which CUDA needs.
 std::size_t available_memory(Device device);
 
-/// Throws OutOfMemory unless `bytes` more could be had now, and on a GPU 512 MiB besides, for what
-/// CUDA takes itself: for plans made before allocating.
+/// Throws OutOfMemory unless so many are available, once the pool has given back what waits: for
+/// plans made before allocating.
 void require_memory(Device device, std::size_t bytes, const char* what);
 
 }  // namespace keel

@@ -34,7 +34,8 @@ inline constexpr Mixture kSiluMixture = [] {
   return silu;
 }();
 
-// Inlined whatever their length: a loop that calls them does not vectorise.
+// Inlined whatever their length: a loop that calls them does not vectorise. After KEEL_HD clang++
+// takes no [[gnu::always_inline]].
 #define KEEL_INLINE inline __attribute__((always_inline))
 
 namespace detail {

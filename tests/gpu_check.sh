@@ -33,6 +33,7 @@ while (($#)); do
   shift 2
 done
 IFS=, read -ra wanted <<<"$only"
+[[ $only && $tools ]] || die "--only and --tools want a name at least"
 for stage in "${wanted[@]}"; do
   [[ $stage =~ ^(tests|sanitizer|compare)$ ]] || die "--only $only: wanted some of tests,sanitizer,compare"
 done
