@@ -103,11 +103,11 @@ void bench_breakdown(Report& report, Device device) {
   report.add({"  its row programs", rows, moved, 0, share(rows.median)});
   report.add({"  its Adam update", update, adam_moved, 0, share(update.median)});
   const double rest = epoch.median - products.median - rows.median - update.median;
-  const char* else_ = "  everything else (tape, launches, biases)";
+  const char* what_is_left = "  everything else (tape, launches, biases)";
   if (rest > 0)
-    report.add({else_, {rest, rest, rest}, 0, 0, share(rest)});
+    report.add({what_is_left, {rest, rest, rest}, 0, 0, share(rest)});
   else
-    report.leave_out(else_, "its parts, timed apart, took longer than the epoch");
+    report.leave_out(what_is_left, "its parts, timed apart, took longer than the epoch");
 }
 
 }  // namespace

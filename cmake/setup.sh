@@ -17,14 +17,14 @@ have_file() {
   for file in "$@"; do [ -e "$file" ] && return 0; done
   return 1
 }
-# have_in PREFIX-GLOB...: under the system's prefixes, or those of CMAKE_PREFIX_PATH?
+
+# have_in GLOB...: is any of these files under a prefix of the system, or of CMAKE_PREFIX_PATH?
 have_in() {
   old_ifs=$IFS; IFS=:
   for prefix in /usr /usr/local ${CMAKE_PREFIX_PATH-}; do
     IFS=$old_ifs
     for pattern in "$@"; do
-      # shellcheck disable=SC2086  # a glob
-      have_file "$prefix"/$pattern && return 0
+      have_file "$prefix"/$pattern && return 0  # unquoted: a glob
     done
   done
   IFS=$old_ifs
