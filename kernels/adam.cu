@@ -33,22 +33,21 @@ struct AdamUpdate {
   KEEL_HD void operator()(Group g, int64_t begin, int64_t count) const {
     const T rate = static_cast<T>(step[1]), correction = static_cast<T>(step[2]);
     const auto d = g.load(count, gradient + begin);
-    auto m = g.load(count, first + begin);
-    auto v = g.load(count, second + begin);
+    auto p = g.take(count, parameter + begin);
+    auto m = g.take(count, first + begin);
+    auto v = g.take(count, second + begin);
     // The moment of a parameter that no longer gets a derivative decays into denormals, on which a
     // CPU takes a hundred times as long; below the smallest normal number it is 0.
     constexpr T kSmallest = std::numeric_limits<T>::min();
-    const auto moved = [&](auto i) {
+    g.each(count, [&](auto i) {
       const T moment = beta1 * m[i] + one_minus_beta1 * d[i];
-      return moment < kSmallest && moment > -kSmallest ? T(0) : moment;
-    };
-    const auto spread = [&](auto i) { return beta2 * v[i] + one_minus_beta2 * d[i] * d[i]; };
-    const auto p = g.load(count, parameter + begin);
-    g.store(count, parameter + begin, [&](auto i) {
-      return p[i] - rate * moved(i) / (std::sqrt(spread(i)) * correction + eps);
+      m[i] = moment < kSmallest && moment > -kSmallest ? T(0) : moment;
+      v[i] = beta2 * v[i] + one_minus_beta2 * d[i] * d[i];
+      p[i] -= rate * m[i] / (std::sqrt(v[i]) * correction + eps);
     });
-    g.store(count, first + begin, moved);
-    g.store(count, second + begin, spread);
+    g.flush(count, p, parameter + begin);
+    g.flush(count, m, first + begin);
+    g.flush(count, v, second + begin);
   }
 };
 

@@ -65,6 +65,14 @@ class CudaGroup {
   }
 
   template <class T>
+  __device__ auto take(int64_t n, T* home) const {
+    if constexpr (kStreaming)
+      return home;
+    else
+      return load<T>(n, home);
+  }
+
+  template <class T>
   __device__ auto zeros(int64_t n, T* home) const {
     if constexpr (kStreaming) {
       each(n, [&](Index at) { home[at.i] = 0; });

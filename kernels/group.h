@@ -1,6 +1,6 @@
 // Groups: who executes a Program. A Program is the work of one row, written once; the Group gives
-// it `load`, `store`, `each`, `sum`, `max`, `zeros`/`flush` and `once`, and hides lanes and
-// barriers.
+// it `load`, `store`, `each`, `sum`, `max`, `take` or `zeros` and their `flush`, and `once`, and
+// hides lanes and barriers.
 //
 // Laws (tests/kernels/group.cpp holds every group to them):
 //  1. Index i belongs to the same member for equal n: what `each` wrote at i may be re-read at i.
@@ -89,6 +89,13 @@ struct HostGroup {
   template <class T>
   KEEL_HD const T* load(int64_t, const T* source) const {
     return source;
+  }
+
+  /// A row to change where it is, and to `flush` to its home when done: several rows of a state
+  /// change in one `each`, where `store` would go through them one by one.
+  template <class T>
+  KEEL_HD T* take(int64_t, T* home) const {
+    return home;
   }
 
   /// A row of zeros to add to, and to `flush` to its home when done.

@@ -15,11 +15,14 @@ struct SgdUpdate {
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t begin, int64_t count) const {
     const auto d = g.load(count, gradient + begin);
-    const auto v = g.load(count, velocity + begin);
-    const auto p = g.load(count, parameter + begin);
-    const auto moved = [&](auto i) { return momentum * v[i] + d[i]; };
-    g.store(count, parameter + begin, [&](auto i) { return p[i] - lr * moved(i); });
-    g.store(count, velocity + begin, moved);
+    auto p = g.take(count, parameter + begin);
+    auto v = g.take(count, velocity + begin);
+    g.each(count, [&](auto i) {
+      v[i] = momentum * v[i] + d[i];
+      p[i] -= lr * v[i];
+    });
+    g.flush(count, p, parameter + begin);
+    g.flush(count, v, velocity + begin);
   }
 };
 

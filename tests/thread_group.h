@@ -38,6 +38,12 @@ class ThreadGroup {
   }
 
   template <class T>
+  T* take(int64_t n, T* home) const {
+    each(n, [](int64_t) {});
+    return home;
+  }
+
+  template <class T>
   T* zeros(int64_t n, T* home) const {
     each(n, [&](int64_t i) { home[i] = 0; });
     return home;

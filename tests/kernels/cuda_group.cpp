@@ -88,7 +88,8 @@ TEST_CASE_TEMPLATE("laws of a GPU's group", Group, CudaGroup<32, 4, float>,
       CAPTURE(n);
       CAPTURE(offset);
       const auto size = static_cast<std::size_t>(n + offset);
-      std::vector<float> x(size), copied(size, -1), back(size, -1), seen(size, -1);
+      std::vector<float> x(size), copied(size, -1), back(size, -1), seen(size, -1),
+          changed(size, 200);
       for (std::size_t i = 0; i < size; ++i) x[i] = static_cast<float>(i % 97 + 1);
       std::vector<int> calls(size);
       int ran = 0;
@@ -105,6 +106,9 @@ TEST_CASE_TEMPLATE("laws of a GPU's group", Group, CudaGroup<32, 4, float>,
         g.each(n, [&](auto i) { sums[i] += row[i]; });
         g.each(n, [&](auto i) { sums[i] += copied[offset + i]; });  // law 1
         g.flush(n, sums, back.data() + offset);
+        auto taken = g.take(n, changed.data() + offset);
+        g.each(n, [&](auto i) { taken[i] -= row[i]; });
+        g.flush(n, taken, changed.data() + offset);
         const auto total = g.sum(n, [&](auto i) {
           calls[offset + i] += 1;
           return Sums<double, 2>{{row[i], 3.0 * row[i]}};
@@ -119,6 +123,7 @@ TEST_CASE_TEMPLATE("laws of a GPU's group", Group, CudaGroup<32, 4, float>,
       for (int64_t i = offset; i < n + offset; ++i) {
         REQUIRE(copied[i] == 2 * x[i]);
         REQUIRE(back[i] == 3 * x[i]);
+        REQUIRE(changed[i] == 200 - x[i]);
         REQUIRE(calls[i] == 1);
         REQUIRE(seen[i] == 1);
       }

@@ -83,8 +83,14 @@ TEST_CASE("law 1: an index stays with its member, so what each wrote may be read
       auto sums = g.zeros(n, seen.data());
       g.each(n, [&](auto i) { sums[i] += cell[i]; });
       g.flush(n, sums, seen.data());
+      auto row = g.take(n, cell.data());
+      g.each(n, [&](auto i) { row[i] += 1000; });
+      g.flush(n, row, cell.data());
     });
-    for (int64_t i = 0; i < n; ++i) CHECK(seen[i] == 3 * i + 1);
+    for (int64_t i = 0; i < n; ++i) {
+      CHECK(seen[i] == 3 * i + 1);
+      CHECK(cell[i] == 3 * i + 1001);
+    }
   }
 }
 
