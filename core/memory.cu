@@ -1,5 +1,7 @@
 #include "memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -23,6 +25,8 @@ using detail::ThreadCache;
 constexpr std::size_t kAskFirst = 64 * kMiB;  // from here on, look at free memory before asking
 // Kernels' code and the libraries' own memory come at first use, and from no pool of ours.
 constexpr std::size_t kLeftToCuda = 512 * kMiB;
+// A page's address is looked up in tables, and few are remembered: of 2 MiB a few reach far.
+constexpr std::size_t kHugePage = 2 * kMiB, kHugeFrom = 4 * kMiB;
 
 // Eight sizes an octave waste at most an eighth; large blocks are cut to 2 MiB exactly.
 std::size_t capacity_for(std::size_t bytes) {
@@ -36,11 +40,21 @@ std::size_t capacity_for(std::size_t bytes) {
 
 std::size_t free_bytes(Device device) { return describe(device).free_bytes; }
 
+void* host_allocate(std::size_t bytes) {
+  void* data = nullptr;
+  const bool huge = bytes >= kHugeFrom;
+  if (posix_memalign(&data, huge ? kHugePage : 64, bytes) != 0) return nullptr;
+#ifdef MADV_HUGEPAGE
+  if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // a wish: where it is refused, small pages serve
+#endif
+  return data;
+}
+
 void* system_allocate(Device device, std::size_t bytes) {
   if (device.is_cpu()) {
     // Linux promises memory it does not have; asking first turns a later kill into an error.
     if (bytes >= kAskFirst && bytes > free_bytes(device)) return nullptr;
-    return std::aligned_alloc(64, bytes);
+    return host_allocate(bytes);
   }
 #ifdef KEEL_WITH_CUDA
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
