@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <ostream>
 
+#include "../ntk/tail.h"
 #include "certify_trained.h"
 #include "output.h"
 #include "progress_bar.h"
@@ -23,27 +25,27 @@ struct Choice {
 constexpr std::int64_t kEstimateRows =
     4096;  // beyond, the smallest eigenvalue costs too many solves
 
-// C: proved for an infinitely wide net; for a net of finite width the largest that a search finds
-// within |x| <= farthest.
+// C is proved for an infinitely wide net. For nets of finite width nothing is: there is the largest
+// that a search finds within |x| <= farthest, unless no Layer Norm keeps it from growing for ever.
 struct KernelSupremum {
   Supremum proved;
-  bool searched = false;
+  std::optional<Found> searched;
   double value() const {
     return proved.bounded ? proved.value : std::numeric_limits<double>::infinity();
   }
 };
 
-KernelSupremum supremum_of(const RegressionTask& task, const Tensor& some,
+KernelSupremum supremum_of(const RegressionTask& task, const Spec& spec, const Tensor& some,
                            const SearchOptions& options) {
   if (const auto* infinite = dynamic_cast<const InfiniteKernel*>(task.kernel().get()))
-    return {infinite->supremum()};
-  const Found found =
-      search_largest(kernel_diagonal(*task.kernel()), task.training().features, some, options);
+    return {infinite->supremum(), {}};
   KernelSupremum result;
-  result.searched = true;
-  result.proved.bounded = true;
-  result.proved.value = found.value;
-  result.proved.at = found.distance();
+  result.proved.at = std::numeric_limits<double>::infinity();
+  if (has_layer_norm(spec))
+    result.searched =
+        search_largest(kernel_diagonal(*task.kernel()), task.training().features, some, options);
+  else
+    result.proved.growth = 2;
   return result;
 }
 
@@ -52,6 +54,7 @@ struct Findings {
   double r2 = 0;  // on the training rows
   KernelSupremum supremum;
   Certificate certificate;
+  double if_supremum = 0;  // the bound if Theta(x, x) were nowhere larger than what was found
   Attack attack;
 };
 
@@ -63,12 +66,15 @@ Findings examine(const Choice& choice, const RegressionTask& task, const Regress
   StatusLine status(context.shows_progress());
   Findings found;
   status.show("largest Theta(x, x) ...");
-  found.supremum = supremum_of(task, some, options);
+  found.supremum = supremum_of(task, parse_spec(choice.regression.kernel.net), some, options);
   found.certificate =
       certify(regression, found.supremum.value(), 0, task.training().rows <= kEstimateRows);
+  if (found.supremum.searched)
+    found.if_supremum = found.certificate.at(found.supremum.searched->value);
   status.show("searching for the largest |f(x)| ...");
-  found.attack = attack(choice.search, prediction_size(regression), some, options,
-                        task.standardiser(), found.certificate.bounded());
+  found.attack =
+      attack(choice.search, prediction_size(regression), some, options, task.standardiser(),
+             found.certificate.bounded() || found.supremum.searched);
   found.r2 =
       r_squared(task.standardiser().y_in_own_units(regression.predict(inputs).to_vector<double>()),
                 task.training().y);
@@ -78,19 +84,22 @@ Findings examine(const Choice& choice, const RegressionTask& task, const Regress
 Json findings_json(const Findings& found, const Standardiser& units, double farthest) {
   const Certificate& certificate = found.certificate;
   const double scale = units.y_scale();
-  Json json = {
-      {"centre", units.y_mean()},
-      {"bound", certificate.bound * scale},
-      {"bound_tight", certificate.tight * scale},
-      {"bound_loose", certificate.loose * scale},
-      {"bounded", certificate.bounded()},
-      {"supremum", found.supremum.value()},
-      {"supremum_kind", found.supremum.searched ? "largest found in the region" : "proved"},
-      {"supremum_at", found.supremum.proved.at},
-      {"growth_exponent", found.supremum.proved.growth},
-      {"data_fit", certificate.data_fit},
-      {"smallest_eigenvalue", certificate.smallest_eigenvalue},
-      {"data_fit_r2", found.r2}};
+  Json json = {{"centre", units.y_mean()},
+               {"bound", certificate.bound * scale},
+               {"bound_tight", certificate.tight * scale},
+               {"bound_loose", certificate.loose * scale},
+               {"bounded", certificate.bounded()},
+               {"supremum", found.supremum.value()},
+               {"supremum_at", found.supremum.proved.at},
+               {"growth_exponent", found.supremum.proved.growth},
+               {"data_fit", certificate.data_fit},
+               {"smallest_eigenvalue", certificate.smallest_eigenvalue},
+               {"data_fit_r2", found.r2}};
+  if (found.supremum.searched) {
+    json["supremum_found"] = found.supremum.searched->value;
+    json["supremum_found_at_distance"] = found.supremum.searched->distance();
+    json["bound_if_supremum_found"] = found.if_supremum * scale;
+  }
   json.update(attack_json(found.attack, units, farthest));
   return json;
 }
@@ -103,20 +112,25 @@ std::string findings_text(const Findings& found, const Standardiser& units, doub
   const auto row = [&](const std::string& what, double value) {
     table.push_back({what, std::isfinite(value) ? brief(value, 5) : "unbounded"});
   };
+  const auto at_most = [&](const std::string& what, double value) {
+    table.push_back({what, std::isfinite(value) ? brief_outward(value, 5, 1) : "unbounded"});
+  };
   table.push_back({"R^2 on the training rows", brief(found.r2, 5)});  // none, of one value
-  row(found.supremum.searched ? fmt::format("largest Theta(x, x) found for |x| <= {:g}", farthest)
-                              : "largest Theta(x, x) over all x",
-      found.supremum.value());
-  row("certificate: " + about_text(units) + " is at most", certificate.bound * scale);
-  row("  without what the ridge leaves unexplained", certificate.tight * scale);
-  row("  in the paper's loose form", certificate.loose * scale);
+  if (const std::optional<Found>& searched = found.supremum.searched) {
+    row(fmt::format("largest Theta(x, x) found for |x| <= {:g}", farthest), searched->value);
+    row("not proved: if there is no larger, " + about_text(units) + " is at most",
+        found.if_supremum * scale);
+  } else {
+    at_most("largest Theta(x, x) over all x", found.supremum.value());
+    at_most("certificate: " + about_text(units) + " is at most", certificate.bound * scale);
+    at_most("  without what the ridge leaves unexplained", certificate.tight * scale);
+    at_most("  in the paper's loose form, its eigenvalue estimated", certificate.loose * scale);
+  }
   row(fmt::format("largest found for |x| <= {:g}", farthest), attack.largest.value * scale);
   row("  at |x|", attack.largest.distance());
   std::string text = text_table(table, 1);
   if (found.supremum.searched)
-    text +=
-        "a net of finite width: the bound holds where Theta(x, x) is no larger than the largest "
-        "found\n";
+    text += "nets of finite width: nothing is proved (--mode infinite and trained do)\n";
   return text + exceed_line(attack, units);
 }
 
@@ -138,6 +152,7 @@ int run_certify(const Choice& choice, Context& context) {
   else if (!context.options.quiet)
     context.out << findings_text(found, task.standardiser(), choice.search.farthest)
                 << solver_line(regression);
+  check_kept(found.attack.largest.value, found.certificate.bound, task.standardiser());
   return 0;
 }
 

@@ -87,8 +87,15 @@ std::string exceed_line(const Attack& attack, const Standardiser& units) {
   return "";
 }
 
+void check_kept(double found, double bound, const Standardiser& units) {
+  check(!(found > bound * (1 + 1e-6)), "certify",
+        "found {} = {}, more than the {} that was proved: keel is wrong, or its evaluation rounds "
+        "this net's biases away",
+        about_text(units), found * units.y_scale(), bound * units.y_scale());
+}
+
 std::string about_text(const Standardiser& units) {
-  return units.y_mean() == 0 ? "|f(x)|" : fmt::format("|f(x) - {}|", brief(units.y_mean(), 4));
+  return units.y_mean() == 0 ? "|f(x)|" : fmt::format("|f(x) - {}|", brief(units.y_mean(), 10));
 }
 
 }  // namespace keel

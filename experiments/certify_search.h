@@ -41,6 +41,10 @@ Json attack_json(const Attack& attack, const Standardiser& units, double farthes
 /// A line on what --exceed came to; empty where nothing was to be exceeded.
 std::string exceed_line(const Attack& attack, const Standardiser& units);
 
+/// Throws where the search found more than was proved, beyond double's rounding: both in
+/// standardised units.
+void check_kept(double found, double bound, const Standardiser& units);
+
 /// "|f(x)|", or "|f(x) - 12.5|" where y was centred.
 std::string about_text(const Standardiser& units);
 

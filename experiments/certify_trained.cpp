@@ -107,6 +107,15 @@ Json interval_json(const Interval& interval, const Standardiser& units) {
   return {units.y_in_own_units(interval.low), units.y_in_own_units(interval.high)};
 }
 
+// Rounded outward, to as many digits as tell its ends apart.
+std::string interval_text(const Interval& interval, const Standardiser& units) {
+  const double low = units.y_in_own_units(interval.low), high = units.y_in_own_units(interval.high);
+  const double size = std::max(std::abs(low), std::abs(high)), width = high - low;
+  const int digits =
+      width > 0 ? static_cast<int>(std::clamp(4 + std::log10(size / width), 5.0, 15.0)) : 15;
+  return fmt::format("[{}, {}]", brief_outward(low, digits, -1), brief_outward(high, digits, 1));
+}
+
 // The hull of all outputs' intervals.
 Interval of_all(const std::vector<Interval>& outputs) {
   Interval all = outputs[0];
@@ -117,7 +126,7 @@ Interval of_all(const std::vector<Interval>& outputs) {
 
 std::string proof_of(const NetBound& bound) {
   if (!bound.bounded) return "none: no layernorm";
-  if (bound.activations == 0 && !bound.cone && !bound.image) return "exact";
+  if (bound.activations == 0 && !bound.cone && !bound.image) return "linear";
   return fmt::format("dual, {} layers{}{}", bound.activations, bound.cone ? ", cone" : "",
                      bound.image ? ", image" : "");
 }
@@ -156,11 +165,10 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
     table.push_back({bound.outputs.size() == 1
                          ? "proved: f(x) is never outside"
                          : fmt::format("proved: output {} is never outside", i),
-                     fmt::format("[{}, {}]", brief(units.y_in_own_units(bound.outputs[i].low), 5),
-                                 brief(units.y_in_own_units(bound.outputs[i].high), 5))});
+                     interval_text(bound.outputs[i], units)});
   if (bound.bounded)
     table.push_back({"proved: " + about_text(units) + " is at most",
-                     brief(bound.largest() * units.y_scale(), 5)});
+                     brief_outward(bound.largest() * units.y_scale(), 5, 1)});
   else
     table.push_back({"bound of " + about_text(units), "none: no layernorm"});
   table.push_back({fmt::format("largest found for |x| <= {:g}", choice.search.farthest),
@@ -226,6 +234,7 @@ int run_trained(const TrainedChoice& choice, Context& context) {
     context.out << json_text(summary);
   else if (!context.options.quiet)
     context.out << findings_text(found, choice, units);
+  check_kept(found.attack.largest.value, found.bound_or_infinity(), units);
   return 0;
 }
 

@@ -31,6 +31,15 @@ std::string brief(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "-";
 }
 
+std::string brief_outward(double value, int digits, double side) {
+  std::string text = brief(value, digits);
+  if (!std::isfinite(value) || value == 0) return text;
+  const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - digits + 1);
+  for (int units = 1; side * (std::stod(text) - value) < 0; ++units)
+    text = brief(value + side * units * unit, digits);
+  return text;
+}
+
 std::string brief(double value, double half_width, int digits) {
   const std::string text = brief(value, digits);
   return std::isfinite(half_width) ? text + " +- " + fmt::format("{:.2g}", half_width) : text;

@@ -13,6 +13,10 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows, std::s
 /// A number to `digits` significant digits; "-" where it is not finite.
 std::string brief(double value, int digits = 3);
 
+/// The same rounded up or down, never to the other side: what was proved of a bound stays true of
+/// what is printed. `side`: 1 or -1.
+std::string brief_outward(double value, int digits, double side);
+
 /// "0.51 +- 0.02"; without the interval where there is none.
 std::string brief(double value, double half_width, int digits);
 

@@ -25,7 +25,7 @@ double root_of_product(double a, double b) {
 
 bool Certificate::bounded() const { return std::isfinite(bound); }
 
-double Certificate::at(double theta) const { return root_of_product(theta, data_fit); }
+double Certificate::at(double theta) const { return root_of_product(theta, data_fit + slack); }
 
 Certificate certify(const Regression& regression, double supremum, std::int64_t target,
                     bool estimate_eigenvalue) {
@@ -33,24 +33,32 @@ Certificate certify(const Regression& regression, double supremum, std::int64_t 
   check(target >= 0 && target < alpha.size(1), "certify", "got target {}, wanted one from 0 to {}",
         target, alpha.size(1) - 1);
   check(supremum >= 0, "certify", "got a supremum of {}, wanted one of at least 0", supremum);
-  const std::vector<double> a = column(alpha, target);
-  double squares = 0;
-  for (double value : a) squares += value * value;
+  const std::vector<double> a = column(alpha, target), y = column(regression.targets(), target);
+  double squares = 0, targets = 0, largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    squares += a[i] * a[i];
+    targets += y[i] * y[i];
+    largest = std::max(largest, std::abs(y[i]));
+  }
+  const SolveReport& report = regression.report();
+  const auto n = static_cast<double>(a.size());
 
   Certificate result;
   result.supremum = supremum;
   result.data_fit = regression.data_fit()[static_cast<std::size_t>(target)];
-  // (Theta + ridge I) alpha = y, so alpha^T Theta alpha = alpha^T y - ridge alpha^T alpha.
-  result.rkhs = std::max(0.0, result.data_fit - regression.report().ridge * squares);
+  // (Theta + ridge I) alpha = y - r, so alpha^T Theta alpha = alpha^T y - ridge |alpha|^2 - alpha^T
+  // r, of which each sum is rounded n times.
+  result.slack = std::sqrt(squares) * report.residual * std::sqrt(targets) +
+                 n * std::numeric_limits<double>::epsilon() *
+                     (std::abs(result.data_fit) + report.ridge * squares);
+  result.rkhs = std::max(0.0, result.data_fit - report.ridge * squares) + result.slack;
   result.smallest_eigenvalue =
-      estimate_eigenvalue ? regression.smallest_eigenvalue() : regression.report().ridge;
-  double largest = 0;
-  for (double value : column(regression.targets(), target))
-    largest = std::max(largest, std::abs(value));
-  result.bound = root_of_product(supremum, result.data_fit);
-  result.tight = root_of_product(supremum, result.rkhs);
-  result.loose = root_of_product(
-      supremum, static_cast<double>(a.size()) / result.smallest_eigenvalue * largest * largest);
+      estimate_eigenvalue ? regression.smallest_eigenvalue() : report.ridge;
+  result.bound = root_of_product(supremum, result.data_fit + result.slack);
+  result.tight = std::min(result.bound, root_of_product(supremum, result.rkhs));
+  const double at_least = std::max(report.ridge, 0.99 * result.smallest_eigenvalue);
+  result.loose =
+      std::max(result.bound, root_of_product(supremum, n / at_least * largest * largest));
   return result;
 }
 

@@ -17,12 +17,15 @@ namespace keel {
 struct Certificate {
   double supremum = 0;  ///< C
   double data_fit = 0;  ///< y^T (Theta + ridge I)^-1 y
-  double rkhs = 0;      ///< alpha^T Theta alpha, the squared norm of f: never more than data_fit
+  double slack = 0;     ///< what rounding and the solver's residual may add to alpha^T Theta alpha
+  double rkhs = 0;      ///< at least alpha^T Theta alpha, the squared norm of f
   double smallest_eigenvalue = 0;  ///< of Theta + ridge I: an estimate, or the ridge
 
-  double bound = 0;  ///< sqrt(C data_fit): the certificate
+  double bound = 0;  ///< sqrt(C (data_fit + slack)): the certificate
   double tight = 0;  ///< sqrt(C rkhs): the same without the share that the ridge leaves unexplained
-  double loose = 0;  ///< sqrt(C n / smallest_eigenvalue) max|y|: the form printed in the paper
+  /// sqrt(C n / smallest_eigenvalue) max|y|, the form printed in the paper, never below `bound`:
+  /// as good as the estimate of the eigenvalue, of which 1% is taken off.
+  double loose = 0;
 
   bool bounded() const;
 

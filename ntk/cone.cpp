@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "length.h"
+
 namespace keel {
 namespace {
 
@@ -19,7 +21,7 @@ double dot(const double* a, const double* b, std::size_t n) {
 Vector of_length_one(const Vector& generators, std::size_t cols) {
   Vector result;
   for (std::size_t from = 0; from < generators.size(); from += cols) {
-    const double length = std::sqrt(dot(&generators[from], &generators[from], cols));
+    const double length = length_of(&generators[from], cols);
     for (std::size_t i = 0; length > 0 && i < cols; ++i)
       result.push_back(generators[from + i] / length);
   }

@@ -3,25 +3,27 @@
 #include <algorithm>
 #include <cmath>
 
+#include "length.h"
+
 namespace keel {
 
 using Vector = std::vector<double>;
 
 std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set) {
   std::vector<Interval> result;
+  const Vector summed = summed_sizes(map);
   const auto k = static_cast<std::size_t>(map.inputs);
   for (std::size_t i = 0; i < map.bias.size(); ++i) {
-    double all = 0, up = 0, down = 0;  // squares; the last coordinate only in its own sense
+    Vector up, down;  // the last coordinate only in its own sense
     for (std::size_t j = 0; j < k; ++j) {
       const double a = map.weight[i * k + j];
-      all += a * a;
       const bool one_way = set.half && j + 1 == k;
-      if (!one_way || a > 0) up += a * a;
-      if (!one_way || a < 0) down += a * a;
+      up.push_back(one_way ? std::max(a, 0.0) : a);
+      down.push_back(one_way ? std::min(a, 0.0) : a);
     }
-    const double margin = kMargin * (std::sqrt(all) + std::abs(map.bias[i]));
+    const double margin = kMargin * summed[i];
     result.push_back(
-        {map.bias[i] - std::sqrt(down) - margin, map.bias[i] + std::sqrt(up) + margin});
+        {map.bias[i] - length_of(down) - margin, map.bias[i] + length_of(up) + margin});
   }
   return result;
 }
@@ -49,6 +51,7 @@ Units first_units(const Tail& tail, const UnitRows& rows, const std::vector<Inte
   units.activation = tail.activations[0];
   units.origin = tail.affine[0].bias;
   units.scale = rows.lengths();
+  units.summed = summed_sizes(tail.affine[0]);
   set_ends(units, intervals);
   if (rows.centred())  // constant units have y all the same
     for (std::size_t i = 0; i < units.size(); ++i)

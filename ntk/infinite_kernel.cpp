@@ -15,7 +15,6 @@ namespace {
 
 using std::int64_t;
 
-constexpr double kLongest = 1e100;  // r = |x|^2 / n0
 constexpr double kLargest = 1e150;  // of a diagonal: products of two must not overflow
 
 // A tile's inner products, work space and result stay in a core's second-level cache, and it is

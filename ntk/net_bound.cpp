@@ -7,6 +7,7 @@
 #include "../kernels/one_blas_thread.h"
 #include "descent.h"
 #include "first_units.h"
+#include "length.h"
 #include "norm_image.h"
 
 namespace keel {
@@ -54,10 +55,16 @@ class TailBounds {
     Units units;
     units.activation = tail_.activations[l];
     units.from = tail_.affine[l];
-    units.origin = affine_at(units.from, layers_[l - 1].centre);
+    const Vector& before = layers_[l - 1].centre;
+    units.origin = affine_at(units.from, before);
     for (std::size_t i = 0; i < units.origin.size(); ++i)
       units.scale.push_back(std::max(std::abs(intervals[i].high - units.origin[i]),
                                      std::abs(intervals[i].low - units.origin[i])));
+    for (std::size_t i = 0; i < units.origin.size(); ++i) {
+      units.summed.push_back(std::abs(units.from.bias[i]));
+      for (std::size_t j = 0; j < before.size(); ++j)
+        units.summed[i] += std::abs(units.from.weight[i * before.size() + j] * before[j]);
+    }
     set_ends(units, intervals);
     units.centre = centres(units, 0.25);
     units.squared_norm = squared_norm(units.from);
@@ -108,12 +115,13 @@ Tail with_open_units(Tail tail) {
   Affine& map = tail.affine[0];
   const auto cols = static_cast<std::size_t>(map.inputs), rows = map.bias.size();
   Affine back{map.outputs, map.outputs, Vector(rows * rows), Vector(rows)};
+  map.summed = summed_sizes(map);
   for (std::size_t i = 0; i < rows; ++i) {
-    double square = 0;
-    for (std::size_t j = 0; j < cols; ++j) square += std::pow(map.weight[i * cols + j], 2);
+    const double open = 2 * length_of(&map.weight[i * cols], cols);
     back.weight[i * rows + i] = 1;
-    back.bias[i] = map.bias[i] - 2 * std::sqrt(square);
-    map.bias[i] = 2 * std::sqrt(square);
+    back.bias[i] = map.bias[i] - open;
+    map.bias[i] = open;
+    map.summed[i] += open;
   }
   tail.activations.push_back(LayerKind::relu);
   tail.affine.push_back(std::move(back));

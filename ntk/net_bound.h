@@ -23,7 +23,7 @@ struct NetBound {
   std::int64_t word = 0;             ///< of the last Layer Norm in the SPEC, counted from 1
   std::int64_t width = 0, rank = 0;  ///< its units, and the dimension its output is confined to
   bool cone = false, image = false;  ///< whether it is confined to these, too
-  std::int64_t activations = 0;      ///< behind it: with none and no cone the intervals are exact
+  std::int64_t activations = 0;      ///< behind it: with none the tail is linear
   double largest() const;            ///< of |f| over outputs and ends
 };
 

@@ -1,21 +1,20 @@
 #include "norm_set.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "length.h"
 
 namespace keel {
 namespace {
 
 using Vector = std::vector<double>;
 
-// Columns nearer than this to the others' span, or to constants, are within rounding of them.
-constexpr double kIndependent = 1e-8;
+// How far a basis vector may be from the span that it stands for: kMargin leaves room for it.
+constexpr double kOfSpan = 1e-11;
+constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
 constexpr double kClear = 1e-2;  // a generator's digits count, as much as those of all its weights
-
-double norm(const Vector& x) {
-  double sum = 0;
-  for (double value : x) sum += value * value;
-  return std::sqrt(sum);
-}
 
 // Relative to the first element: a column of equal numbers becomes exactly 0.
 void centre(Vector& x) {
@@ -28,24 +27,40 @@ void centre(Vector& x) {
 
 enum class Added { nothing, direction, unclear };
 
-// Gram and Schmidt, twice: once more than enough to be orthogonal to the last digits.
-Added add_direction(std::vector<Vector>& columns, Vector x, double& distance) {
-  const double given = norm(x);
-  centre(x);
-  const double centred = norm(x);
-  if (centred == 0) return Added::nothing;
-  for (int pass = 0; pass < 2; ++pass)
-    for (const Vector& column : columns) {
-      double along = 0;
-      for (std::size_t i = 0; i < x.size(); ++i) along += column[i] * x[i];
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] -= along * column[i];
-    }
-  distance = norm(x);
-  if (!(distance > kIndependent * given)) return Added::unclear;
-  for (double& value : x) value /= distance;
-  columns.push_back(std::move(x));
-  return Added::direction;
-}
+// An orthonormal basis, and how far rounding may have turned each of its vectors out of the span:
+// what a column shares with those before, it takes over of their errors, over what is left of it.
+struct Basis {
+  std::vector<Vector> columns{};
+  Vector errors{};
+  double distance = 0;  // of the latest from those before
+
+  // Gram and Schmidt, twice: once more than enough to be orthogonal to the last digits.
+  Added add(Vector x) {
+    double largest = 0;
+    for (double value : x) largest = std::max(largest, std::abs(value));
+    if (largest == 0) return Added::nothing;
+    for (double& value : x) value /= largest;  // or squares underflow
+    const double rounding =
+        4e-16 * std::sqrt(static_cast<double>(x.size())) * length_of(x) + kSmallest / largest;
+    centre(x);
+    if (length_of(x) == 0) return Added::nothing;
+    double error = rounding;
+    for (int pass = 0; pass < 2; ++pass)
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        double along = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) along += columns[c][i] * x[i];
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] -= along * columns[c][i];
+        error += std::abs(along) * errors[c];
+      }
+    const double left = length_of(x);
+    if (!(error <= kOfSpan * left)) return Added::unclear;
+    for (double& value : x) value /= left;
+    distance = left * largest;
+    errors.push_back(error / left);
+    columns.push_back(std::move(x));
+    return Added::direction;
+  }
+};
 
 // The span of the columns and the bias, less their means.
 NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, double eps) {
@@ -53,15 +68,15 @@ NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, d
   NormSet every;
   every.width = every.rank = width;
   if (inputs + 1 >= width - 1) return every;
-  std::vector<Vector> columns;
-  double distance = 0;
+  Basis basis;
   for (std::int64_t j = 0; j < inputs; ++j) {
     Vector column;
     for (std::int64_t i = 0; i < width; ++i)
       column.push_back(weight[static_cast<std::size_t>(i * inputs + j)]);
-    if (add_direction(columns, std::move(column), distance) == Added::unclear) return every;
+    if (basis.add(std::move(column)) == Added::unclear) return every;
   }
-  const Added by_bias = add_direction(columns, bias, distance);
+  const Added by_bias = basis.add(bias);
+  const std::vector<Vector>& columns = basis.columns;
   if (by_bias == Added::unclear || columns.empty()) return every;
 
   NormSet set;
@@ -71,8 +86,8 @@ NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, d
   // The bias has the weight +1 in every z: its own direction is never left, nor turned round.
   set.half = by_bias == Added::direction;
   if (set.half) {
-    const double variance = distance * distance / static_cast<double>(width);
-    set.inner = std::sqrt(variance / (variance + eps)) * (1 - 1e-9);
+    const double variance = basis.distance * basis.distance / static_cast<double>(width);
+    set.inner = (eps > 0 ? std::sqrt(variance / (variance + eps)) : 1) * (1 - 1e-9);
   }
   set.basis.resize(static_cast<std::size_t>(width * set.rank));
   for (std::size_t j = 0; j < columns.size(); ++j)
@@ -98,11 +113,12 @@ void set_cone(NormSet& set, const Vector& weight, const Vector& bias, std::int64
   const auto cols = static_cast<std::size_t>(inputs);
   Vector generators, last = bias;
   const auto add = [&](Vector column) {
-    const double given = norm(column);
+    const double given = length_of(column);
     centre(column);
     const Vector u = coordinates(set, column);
     generators.insert(generators.end(), u.begin(), u.end());
-    return norm(column) == 0 || norm(column) > kClear * given;
+    const double centred = length_of(column);
+    return centred == 0 || centred > std::max(kClear * given, 1e-200);
   };
   for (std::size_t j = 0; j < cols; ++j) {
     Vector column;

@@ -5,19 +5,12 @@
 #include <numeric>
 
 #include "../core/random.h"
+#include "length.h"
 
 namespace keel {
 namespace {
 
 using Point = std::vector<double>;
-
-double norm(const Point& x) {
-  double largest = 0, sum = 0;
-  for (double value : x) largest = std::max(largest, std::abs(value));
-  if (largest == 0) return 0;
-  for (double value : x) sum += value / largest * (value / largest);
-  return largest * std::sqrt(sum);
-}
 
 // Points waiting to be evaluated together, and the best seen so far.
 class Searcher {
@@ -37,7 +30,7 @@ class Searcher {
     best_.evaluations += rows;
     for (std::size_t i = 0; i < found.size(); ++i) {
       check(!std::isnan(found[i]), "search", "the function is not a number at |x| = {}",
-            norm(points[i]));
+            length_of(points[i]));
       if (best_.x.empty() || found[i] > best_.value) {
         best_.value = found[i];
         best_.x = points[i];
@@ -52,7 +45,7 @@ class Searcher {
   Point moved(const Point& x, const Point& direction, double length) const {
     Point to = x;
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += length * direction[i];
-    const double size = norm(to);
+    const double size = length_of(to);
     if (size > options_.farthest)
       for (double& value : to) value *= options_.farthest / size;
     return to;
@@ -66,7 +59,7 @@ class Searcher {
       for (std::size_t i = 0; i < x.size(); ++i)
         for (double side : {1.0, -1.0}) {
           neighbours.push_back(x);
-          neighbours.back()[i] += side * kStep * std::max(norm(x), options_.nearest);
+          neighbours.back()[i] += side * kStep * std::max(length_of(x), options_.nearest);
         }
     const std::vector<double> at = probe(neighbours);
     std::vector<Point> result;
@@ -76,7 +69,7 @@ class Searcher {
         const std::size_t pair = 2 * (c * gradient.size() + i);
         gradient[i] = at[pair] - at[pair + 1];
       }
-      const double size = norm(gradient);
+      const double size = length_of(gradient);
       for (double& value : gradient) value = size > 0 ? value / size : 0;
       result.push_back(std::move(gradient));
     }
@@ -105,7 +98,7 @@ std::vector<Point> unit_directions(std::int64_t width, const Tensor& starts,
   const auto d = static_cast<std::size_t>(width);
   std::vector<Point> all;
   const auto add = [&](Point direction) {
-    const double size = norm(direction);
+    const double size = length_of(direction);
     if (!(size > 0)) return;
     for (double& value : direction) value /= size;
     all.push_back(direction);
@@ -159,7 +152,7 @@ void check_options(std::int64_t width, const Tensor& starts, const SearchOptions
 
 }  // namespace
 
-double Found::distance() const { return norm(x); }
+double Found::distance() const { return length_of(x); }
 
 Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& starts,
                      const SearchOptions& options) {
@@ -186,8 +179,8 @@ Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& sta
     std::vector<Point> candidates;
     for (std::size_t c = 0; c < climbers.size(); ++c)
       for (double length : lengths)
-        candidates.push_back(searcher.moved(climbers[c], gradients[c],
-                                            length * std::max(norm(climbers[c]), options.nearest)));
+        candidates.push_back(searcher.moved(
+            climbers[c], gradients[c], length * std::max(length_of(climbers[c]), options.nearest)));
     const std::vector<double> reached = searcher.values(candidates);
     std::vector<Point> still;  // a climber that cannot rise any more has arrived
     std::vector<double> still_heights;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNear = 1e-30, kFar = 1e30, kSlack = 1e-6, kTie = 1e-9;
+constexpr const char* kOrdinary = "variances and eps of ordinary sizes";
 
 /// What lies between lo and hi, 0 <= lo <= hi <= infinity.
 struct Range {
@@ -188,11 +189,18 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
     open.push({upper_bound(maps, theta, std::exp(lo), std::exp(hi)), lo, hi});
   };
   found.limit = value_at(maps, theta, kFar);
+  check(std::abs(value_at(maps, theta, kLongest) - found.limit) <= kSlack * found.limit, "supremum",
+        "got a kernel that is {} at |x|^2 / n0 = {:g} and {} at {:g}, wanted its limit: {}",
+        found.limit, kFar, value_at(maps, theta, kLongest), kLongest, kOrdinary);
   if (value_at(maps, theta, kNear * kNear) > 2 * value_at(maps, theta, kNear)) {
     // Without biases and eps, a layer norm magnifies what does not vanish with x.
     found.value = kInfinity;
     return found;
   }
+  check(std::abs(value_at(maps, theta, kNear * kNear) - value_at(maps, theta, kNear)) <=
+            kSlack * std::max(found.limit, value_at(maps, theta, kNear)),
+        "supremum", "got a kernel that still changes below |x|^2 / n0 = {:g}, wanted its limit: {}",
+        kNear, kOrdinary);
   found.bounded = true;
   try_at(kFar);
   try_at(0);

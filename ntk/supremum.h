@@ -7,8 +7,11 @@
 
 namespace keel {
 
+/// The largest |x|^2 / n0 that a kernel of infinite width takes.
+inline constexpr double kLongest = 1e100;
+
 /// Of f(r), a kernel at (x, x) as a function of r = |x|^2 / n0, over r = 0 and 1e-30 <= r <= 1e30;
-/// beyond these its limits are meant.
+/// beyond these its limits are meant, and Error is thrown where it still changes.
 struct Supremum {
   bool bounded = false;
   double value = 0;  ///< no input has more; at most 1 + 1e-6 times the largest there is

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "length.h"
 #include "norm_image.h"
 #include "scalar_maximum.h"
 
@@ -37,13 +38,18 @@ Affine identity(std::int64_t width) {
 Affine composed(const Affine& second, const Affine& first) {
   Affine result{second.outputs, first.inputs,
                 Vector(static_cast<std::size_t>(second.outputs * first.inputs)),
-                affine_at(second, first.bias)};
+                affine_at(second, first.bias), Vector(second.bias.size())};
+  const Vector below = summed_sizes(first);
   const auto cols = static_cast<std::size_t>(first.inputs),
              inner = static_cast<std::size_t>(first.outputs);
-  for (std::size_t i = 0; i < result.bias.size(); ++i)
-    for (std::size_t k = 0; k < inner; ++k)
+  for (std::size_t i = 0; i < result.bias.size(); ++i) {
+    result.summed[i] = std::abs(second.bias[i]);
+    for (std::size_t k = 0; k < inner; ++k) {
+      result.summed[i] += std::abs(second.weight[i * inner + k]) * below[k];
       for (std::size_t j = 0; j < cols; ++j)
         result.weight[i * cols + j] += second.weight[i * inner + k] * first.weight[k * cols + j];
+    }
+  }
   return result;
 }
 
@@ -109,6 +115,17 @@ NormSet set_of(const Net& net, std::size_t norm, bool narrow = true) {
   return every_normed(width);
 }
 
+// Whether the rows of a product have lost digits that their lengths no longer tell of.
+bool cancels(const Affine& map) {
+  constexpr double kMost = 100;
+  const Vector summed = summed_sizes(map);
+  const auto cols = static_cast<std::size_t>(map.inputs);
+  for (std::size_t i = 0; i < summed.size(); ++i)
+    if (summed[i] > kMost * (length_of(&map.weight[i * cols], cols) + std::abs(map.bias[i])))
+      return true;
+  return false;
+}
+
 // What stands before the dense layer at `dense`: an activation, and before that one map of a Layer
 // Norm's output, or of anything. Nothing where that is of many variables.
 std::optional<Tail> before_dense(const Net& net, std::size_t dense, const NormSet& set) {
@@ -116,21 +133,26 @@ std::optional<Tail> before_dense(const Net& net, std::size_t dense, const NormSe
   const Spec& spec = net.spec();
   const LayerKind phi = spec[dense - 1].kind;
   std::size_t from = dense - 1;  // the first of the layers that are one map
-  std::optional<Affine> map;
-  for (; from > 0 && spec[from - 1].kind == LayerKind::dense; --from) {
-    const Affine before = dense_affine(net, first_parameters(spec)[from - 1]);
-    map = map ? composed(*map, before) : before;
-  }
+  std::vector<Affine> maps;      // the last first
+  for (; from > 0 && spec[from - 1].kind == LayerKind::dense; --from)
+    maps.push_back(dense_affine(net, first_parameters(spec)[from - 1]));
+  const auto all_after = [&maps](Affine map) {
+    for (; !maps.empty(); maps.pop_back()) map = composed(maps.back(), map);
+    return map;
+  };
   if (from == 0 || spec[from - 1].kind != LayerKind::layernorm) {
-    if (!map || map->inputs >= kMostVariables) return std::nullopt;
-    return homogeneous(*map, set.generators);
+    if (maps.empty() || maps.back().inputs >= kMostVariables) return std::nullopt;
+    Affine first = std::move(maps.back());
+    maps.pop_back();
+    const Affine map = all_after(std::move(first));
+    if (cancels(map)) return std::nullopt;
+    return homogeneous(map, set.generators);
   }
   Tail before;
   before.set = set_of(net, from - 1);
   if (before.set.rank > kMostVariables) return std::nullopt;
-  const Affine normed = affine_of(net, from - 1, before.set);
-  before.direct = !map;
-  before.affine.push_back(map ? composed(*map, normed) : normed);
+  before.direct = maps.empty();
+  before.affine.push_back(all_after(affine_of(net, from - 1, before.set)));
   before.activations.push_back(phi);
   return before;
 }
@@ -151,6 +173,15 @@ std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, cons
 }  // namespace
 
 bool has_layer_norm(const Spec& spec) { return last_norm(spec) < spec.size(); }
+
+Vector summed_sizes(const Affine& affine) {
+  if (!affine.summed.empty()) return affine.summed;
+  const auto cols = static_cast<std::size_t>(affine.inputs);
+  Vector result;
+  for (std::size_t i = 0; i < affine.bias.size(); ++i)
+    result.push_back(length_of(&affine.weight[i * cols], cols) + std::abs(affine.bias[i]));
+  return result;
+}
 
 Vector affine_at(const Affine& affine, const Vector& x) {
   Vector result = affine.bias;

@@ -10,7 +10,12 @@ namespace keel {
 struct Affine {
   std::int64_t outputs = 0, inputs = 0;
   std::vector<double> weight{}, bias{};
+  /// Where it is a product of maps, what was summed at most to make each output, for |x| <= 1.
+  std::vector<double> summed{};
 };
+
+/// What rounding of each output is measured by: `summed`, or the lengths of row and bias.
+std::vector<double> summed_sizes(const Affine& affine);
 
 std::vector<double> affine_at(const Affine& affine, const std::vector<double>& x);
 

@@ -29,64 +29,6 @@ Vector eigen(Vector& matrix, std::int64_t n) {
 
 }  // namespace
 
-UnitRows::UnitRows(const Tail& tail) : rank_(tail.set.rank) {
-  const Affine& map = tail.affine[0];
-  const std::size_t k = cols();
-  for (std::size_t i = 0; i < map.bias.size(); ++i)
-    lengths_.push_back(std::sqrt(dot(&map.weight[i * k], &map.weight[i * k], k)));
-  if (tail.direct && tail.set.whole && k > 1) {
-    inverse_ = 1 / std::sqrt(1 - 1 / static_cast<double>(k));
-    for (std::size_t i = 0; i < k; ++i)
-      // Also where the gain is 0: the squares of all y must sum to one and the same multiple.
-      signs_.push_back(map.weight[i * k + i] < 0 ? -1 : 1);
-    return;
-  }
-  rows_ = map.weight;
-  for (std::size_t i = 0; i < lengths_.size(); ++i)
-    for (std::size_t j = 0; j < k; ++j)
-      rows_[i * k + j] = lengths_[i] > 0 ? rows_[i * k + j] / lengths_[i] : 0;
-}
-
-Vector UnitRows::of(const Vector& u) const {
-  Vector y(lengths_.size());
-  if (centred()) {
-    double mean = 0;
-    for (double value : u) mean += value / static_cast<double>(u.size());
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] = signs_[i] * inverse_ * (u[i] - mean);
-    return y;
-  }
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] = dot(&rows_[i * cols()], u.data(), cols());
-  return y;
-}
-
-Vector UnitRows::transposed(const Vector& sigma) const {
-  Vector g(cols());
-  if (centred()) {
-    double mean = 0;
-    for (std::size_t i = 0; i < g.size(); ++i) {
-      g[i] = signs_[i] * inverse_ * sigma[i];
-      mean += g[i] / static_cast<double>(g.size());
-    }
-    for (double& value : g) value -= mean;
-    return g;
-  }
-  for (std::size_t i = 0; i < sigma.size(); ++i)
-    for (std::size_t j = 0; j < g.size(); ++j) g[j] += sigma[i] * rows_[i * cols() + j];
-  return g;
-}
-
-Vector UnitRows::gram(const Vector& kappa) const {
-  const std::size_t k = cols();
-  Vector matrix(k * k);
-  for (std::size_t i = 0; i < kappa.size(); ++i)
-    for (std::size_t a = 0; a < k; ++a)
-      for (std::size_t b = 0; b <= a; ++b)
-        matrix[a * k + b] += kappa[i] * rows_[i * k + a] * rows_[i * k + b];
-  for (std::size_t a = 0; a < k; ++a)
-    for (std::size_t b = 0; b < a; ++b) matrix[b * k + a] = matrix[a * k + b];
-  return matrix;
-}
-
 Multipliers::Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa,
                          const NormImage* of_image) {
   for (std::size_t l = 0; l < depth; ++l) {
@@ -126,6 +68,7 @@ struct TailDual::Pass {
   double tolerance;
   Vector w;                               // of the values phi - centre of the layer at hand,
   double theta = 0;                       // and of their squares
+  Vector w_summed;                        // sizes of what makes w
   std::vector<Vector> y{}, deviations{};  // of each layer: where its maxima are, and phi - centre
 };
 
@@ -142,15 +85,19 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
     unit.kappa = layer > 0    ? kappa[0] * all.scale[j] * all.scale[j]
                  : one_kappa_ ? kappa[0]
                               : kappa[j];
-    const double reach = std::abs(unit.origin) + unit.scale + std::abs(unit.centre);
+    const double reach =
+        std::max(std::abs(unit.origin) + unit.scale, all.summed[j]) + std::abs(unit.centre);
+    // An origin made of the values before is what sigma's balance with them starts from.
+    const double of_origin = layer > 0 && unit.scale > 0 ? all.summed[j] / unit.scale : 0;
     const double apart =
         1.2 * unit.scale + std::abs(activation(unit.phi, unit.origin) - unit.centre);
     const ScalarMaximum found =
         scalar_maximum(unit, pass.tolerance * (std::abs(unit.w) + unit.theta * apart) * unit.scale);
     pass.value.bound += found.value;
     // A rounding of phi is one of reach, not of the difference that is squared.
-    pass.value.size += std::abs(found.value) + std::abs(unit.sigma) + std::abs(unit.kappa) +
-                       std::abs(unit.w) * reach + unit.theta * apart * (apart + 1e-5 * reach);
+    pass.value.size += std::abs(found.value) + std::abs(unit.sigma) * (1 + of_origin) +
+                       std::abs(unit.kappa) + pass.w_summed[j] * reach +
+                       unit.theta * apart * (apart + 1e-5 * reach);
     y[j] = found.y;
     deviation[j] = activation(all.activation, unit.origin + unit.scale * found.y) - unit.centre;
   }
@@ -244,10 +191,15 @@ void TailDual::hand_back(std::size_t l, const Vector& x, Pass& pass) const {
   const Units& all = layers_[l];
   const std::size_t inputs = layers_[l - 1].size();
   pass.w.assign(inputs, 0);
+  pass.w_summed.assign(inputs, 0);
   for (std::size_t j = 0; j < all.size(); ++j) {
     if (!(all.scale[j] > 0)) continue;
     const double share = x[at_.sigma[l] + j] / all.scale[j];
-    for (std::size_t i = 0; i < inputs; ++i) pass.w[i] += share * all.from.weight[j * inputs + i];
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const double part = share * all.from.weight[j * inputs + i];
+      pass.w[i] += part;
+      pass.w_summed[i] += std::abs(part);
+    }
   }
   pass.theta = x[at_.kappa[l]] * all.squared_norm;
 }
@@ -269,7 +221,8 @@ void TailDual::slope(std::size_t l, Pass& pass) const {
 TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vector& x,
                                      double tolerance, Vector& gradient, const Also& also) const {
   gradient.assign(at_.size, 0);
-  Pass pass{{}, gradient, tolerance, v, 0, {}, {}};
+  Pass pass{{}, gradient, tolerance, v, 0, v, {}, {}};
+  for (double& part : pass.w_summed) part = std::abs(part);
   pass.value = {constant, std::abs(constant)};
   const Units& last = layers_[depth_ - 1];
   for (std::size_t j = 0; j < last.size(); ++j) pass.value.bound += v[j] * last.centre[j];

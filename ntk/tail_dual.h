@@ -2,7 +2,7 @@
 #pragma once
 
 #include "scalar_maximum.h"
-#include "tail.h"
+#include "unit_rows.h"
 
 namespace keel {
 
@@ -10,31 +10,11 @@ namespace keel {
 struct Units {
   LayerKind activation = LayerKind::relu;
   std::vector<double> origin{}, scale{}, low{}, high{};
+  std::vector<double> summed{};  ///< sizes of what makes each z: what its rounding is measured by
   std::vector<double> centre{};  ///< near the activation's values: any number is valid
   Affine from{};                 ///< what makes z of the values before; empty for the first
   double squared_norm = 0;       ///< at least the largest eigenvalue of weight^T weight
   std::size_t size() const { return origin.size(); }
-};
-
-/// First units as functions of u: y_i = row_i . u, each row of length 1, or 0 where the unit is
-/// constant. Of every_normed() and no dense layer between, rows are centred unit vectors of which
-/// only the signs are kept.
-class UnitRows {
- public:
-  explicit UnitRows(const Tail& tail);
-  std::int64_t rank() const { return rank_; }
-  const std::vector<double>& lengths() const { return lengths_; }  ///< of the map's rows
-  bool centred() const { return !signs_.empty(); }
-  std::vector<double> of(const std::vector<double>& u) const;              ///< row_i . u
-  std::vector<double> transposed(const std::vector<double>& sigma) const;  ///< sum sigma_i row_i
-  /// sum kappa_i row_i row_i^T, [rank, rank].
-  std::vector<double> gram(const std::vector<double>& kappa) const;
-
- private:
-  std::size_t cols() const { return static_cast<std::size_t>(rank_); }
-  std::int64_t rank_ = 0;
-  double inverse_ = 0;  // of the length of a centred unit vector
-  std::vector<double> lengths_{}, rows_{}, signs_{};
 };
 
 /// Where the multipliers of a dual lie in one vector: of the first units sigma and kappa, one each

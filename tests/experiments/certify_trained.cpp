@@ -1,8 +1,10 @@
 // keel certify --mode trained, as typed.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "../../core/random.h"
+#include "../../experiments/certify_search.h"
 #include "../../nn/safetensors.h"
 #include "../../nn/weights.h"
 #include "helpers.h"
@@ -89,6 +91,22 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
     CHECK(ran.out.find("layernorm at word 2: its 16 units stay in a ball of 3 dimensions") !=
           std::string::npos);
     const auto in_units = net.summary();
+    // What is printed is rounded, and still holds.
+    double low_shown = 0, high_shown = 0, centre_shown = 0, bound_shown = 0;
+    const auto shown = [&](const char* what, const char* format, auto*... numbers) {
+      const std::size_t at = ran.out.find(what);
+      REQUIRE(at != std::string::npos);
+      CHECK(std::sscanf(ran.out.c_str() + at, format, numbers...) == sizeof...(numbers));
+    };
+    shown("never outside", "never outside [%lf, %lf]", &low_shown, &high_shown);
+    if (in_units["centre"] == 0)
+      shown("|f(x)| is at most", "|f(x)| is at most %lf", &bound_shown);
+    else
+      shown("|f(x) - ", "|f(x) - %lf| is at most %lf", &centre_shown, &bound_shown);
+    CHECK(low_shown <= in_units["interval"][0].get<double>());
+    CHECK(high_shown >= in_units["interval"][1].get<double>());
+    CHECK(centre_shown + bound_shown >= in_units["interval"][1].get<double>());
+    CHECK(centre_shown - bound_shown <= in_units["interval"][0].get<double>());
     CHECK(in_units["data_fit_r2"].get<double>() > 0.9);
     CHECK(in_units["train_rows"] == 40);
     CHECK(in_units["largest_found"].get<double>() <= in_units["bound"].get<double>());
@@ -101,6 +119,16 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
     CHECK(in_units["interval"][0].get<double>() == doctest::Approx(centre + scale * low));
     CHECK(in_units["interval"][1].get<double>() == doctest::Approx(centre + scale * high));
   }
+}
+
+TEST_CASE("certify: a search that finds more than was proved is an error") {
+  Examples rows;
+  rows.rows = rows.features = 1;
+  rows.x = rows.y = {0};
+  const Standardiser units(parse_standardise("none"), rows);
+  check_kept(2, 2, units);
+  check_kept(2, INFINITY, units);
+  CHECK_THROWS_AS(check_kept(2.1, 2, units), Error);
 }
 
 TEST_CASE("certify trained: no Layer Norm, no bound, and a way past any number") {
@@ -141,7 +169,7 @@ TEST_CASE("certify trained: an interval for each output") {
   CHECK(ran.out.find("output 2 is never outside") != std::string::npos);
   const auto summary = json_of(folder / "out/summary.json");
   CHECK(summary["outputs"] == 3);
-  CHECK(summary["proof"] == "exact");
+  CHECK(summary["proof"] == "linear");
   REQUIRE(summary["intervals"].size() == 3);
   double low = 0, high = 0;
   for (const auto& interval : summary["intervals"]) {

@@ -118,6 +118,22 @@ TEST_CASE("progress: the line, and silence where there is no terminal") {
   CHECK(progress_line("fig1", 2, 0) == "fig1  [==============================]  100%  0:00 left");
 }
 
+TEST_CASE("brief_outward: what is printed of a bound is one") {
+  CHECK(brief_outward(7.8954147, 5, 1) == "7.8955");
+  CHECK(brief_outward(7.8954147, 5, -1) == "7.8954");
+  CHECK(brief_outward(-7.8954147, 5, -1) == "-7.8955");
+  CHECK(brief_outward(0.1, 5, 1) == "0.1");
+  CHECK(brief_outward(0, 5, 1) == "0");
+  CHECK(brief_outward(INFINITY, 5, 1) == "-");
+  for (double value : {9.99999, 1e-300, 123456.7, 1 / 3.0, 99999.5, 1e22 / 7})
+    for (double sign : {-1.0, 1.0})
+      for (double side : {-1.0, 1.0}) {
+        const double printed = std::stod(brief_outward(sign * value, 5, side));
+        CHECK(side * (printed - sign * value) >= 0);
+        CHECK(std::abs(printed - sign * value) <= 2e-4 * value);
+      }
+}
+
 TEST_CASE("text_table: columns line up") {
   CHECK(text_table({{"name", "mse"}, {"a", "10.5"}, {"long name", "1"}}, 1) ==
         "name        mse\na          10.5\nlong name     1\n");

@@ -177,17 +177,34 @@ TEST_CASE("certify: a bound that holds with LN, and a way past any number withou
   CHECK(flat.out.find("unbounded") == std::string::npos);
 }
 
-TEST_CASE("certify: a net of finite width says that its supremum was searched for") {
+TEST_CASE("certify: of nets of finite width nothing is proved, and nothing is said to be") {
   const Data data;
-  const Ran ran = data.run("certify", {"--mode", "empirical", "--ridge", "0.1", "--farthest", "100",
-                                       "--directions", "16", "--steps", "5"});
+  Ran ran = data.run("certify", {"--mode", "empirical", "--ridge", "0.1", "--farthest", "100",
+                                 "--directions", "16", "--steps", "5"});
   CHECK(ran.code == 0);
-  CHECK(ran.out.find("finite width") != std::string::npos);
-  const auto summary = data.summary();
-  CHECK(summary["supremum_kind"] == "largest found in the region");
+  CHECK(ran.out.find("nothing is proved") != std::string::npos);
+  CHECK(ran.out.find("certificate:") == std::string::npos);
+  auto summary = data.summary();
+  CHECK(summary["bounded"] == false);
+  CHECK(summary["bound"].is_null());
+  CHECK(summary["supremum"].is_null());
   CHECK(summary["region"] == 100);
-  CHECK(summary["largest_found"].get<double>() <= summary["bound"].get<double>());
+  CHECK(summary["supremum_found"].get<double>() > 0);
+  CHECK(summary["supremum_found_at_distance"].get<double>() <= 100 * (1 + 1e-12));
+  CHECK(summary["largest_found"].get<double>() <= summary["bound_if_supremum_found"].get<double>());
   CHECK(summary["largest_found_at"]["distance"].get<double>() <= 100 * (1 + 1e-12));
+  CHECK(!summary.contains("exceed"));
+
+  ran = data.run("certify",
+                 {"--mode", "empirical", "--ridge", "0.1", "--directions", "16", "--steps", "5"},
+                 "dense(8) relu dense(1)");
+  CHECK(ran.code == 0);
+  CHECK(ran.out.find("unbounded") != std::string::npos);
+  summary = data.summary();
+  CHECK(summary["bounded"] == false);
+  CHECK(summary["growth_exponent"] == 2);
+  CHECK(!summary.contains("bound_if_supremum_found"));
+  CHECK(summary["exceeded_by"].get<double>() > summary["exceed"].get<double>());
 }
 
 }  // namespace

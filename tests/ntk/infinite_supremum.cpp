@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../../ntk/infinite_kernel.h"
+#include "../nn/message_of.h"
 #include "../sanitized.h"
 
 using namespace keel;
@@ -78,6 +79,16 @@ TEST_CASE("with eps = 0 and no biases some kernels grow without limit towards x 
   CHECK(std::isfinite(found.limit));
   // Theta starts at K in the NTK parameterisation, which shrinks as fast: nothing blows up.
   CHECK(supremum("dense(8) " + kNorm + "relu dense(1)", 0).bounded);
+}
+
+TEST_CASE("a kernel that still changes where inputs end is refused") {
+  for (const char* spec : {"dense(8) layernorm(affine=0, eps=1e40) relu dense(1)",
+                           "dense(8) layernorm(affine=0, eps=1e-40) relu dense(1)"}) {
+    CAPTURE(spec);
+    const std::string message = message_of([&] { supremum(spec, 0); });
+    CHECK(message.starts_with("supremum: got a kernel that "));
+    CHECK(message.ends_with("wanted its limit: variances and eps of ordinary sizes"));
+  }
 }
 
 TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it") {

@@ -188,6 +188,7 @@ struct Problem {
     first.activation = tail.activations[0];
     first.origin = tail.affine[0].bias;
     first.scale = rows->lengths();
+    first.summed = summed_sizes(tail.affine[0]);
     first.low.assign(first.size(), -1);
     first.high.assign(first.size(), 1);
     first.centre = draws(first.size(), seed);
@@ -199,6 +200,7 @@ struct Problem {
       for (double value : next.from.weight) next.squared_norm += value * value;
       next.origin = affine_at(next.from, layers[l - 1].centre);
       next.scale.assign(next.origin.size(), 100);
+      next.summed.assign(next.origin.size(), 100);
       next.low.assign(next.origin.size(), -1);
       next.high.assign(next.origin.size(), 1);
       next.centre = draws(next.size(), seed + 5);

@@ -1,0 +1,29 @@
+// The first units behind a Layer Norm as functions of the point that it gives.
+#pragma once
+
+#include "tail.h"
+
+namespace keel {
+
+/// First units as functions of u: y_i = row_i . u, each row of length 1, or 0 where the unit is
+/// constant. Of every_normed() and no dense layer between, rows are centred unit vectors of which
+/// only the signs are kept.
+class UnitRows {
+ public:
+  explicit UnitRows(const Tail& tail);
+  std::int64_t rank() const { return rank_; }
+  const std::vector<double>& lengths() const { return lengths_; }  ///< of the map's rows
+  bool centred() const { return !signs_.empty(); }
+  std::vector<double> of(const std::vector<double>& u) const;              ///< row_i . u
+  std::vector<double> transposed(const std::vector<double>& sigma) const;  ///< sum sigma_i row_i
+  /// sum kappa_i row_i row_i^T, [rank, rank].
+  std::vector<double> gram(const std::vector<double>& kappa) const;
+
+ private:
+  std::size_t cols() const { return static_cast<std::size_t>(rank_); }
+  std::int64_t rank_ = 0;
+  double inverse_ = 0;  // of the length of a centred unit vector
+  std::vector<double> lengths_{}, rows_{}, signs_{};
+};
+
+}  // namespace keel

@@ -1,0 +1,125 @@
+// Nets whose weights make double lose digits. What the largest output is follows from how they were
+// made, without the sums that lose them.
+#include <doctest/doctest.h>
+
+#include "naive_tail.h"
+
+namespace keel {
+namespace {
+
+constexpr std::size_t kWidth = 16;
+
+// Few bits, so that sums and multiples by powers of two are exact.
+Vector few_bits(std::size_t count, std::uint64_t seed) {
+  Vector values = draws(count, seed);
+  for (double& value : values) value = std::round(16 * value) / 16;
+  return values;
+}
+
+// "dense(16) layernorm dense(1)" with these columns before the Layer Norm, no bias, no gain.
+Net net_of(const std::vector<Vector>& columns, const Vector& last) {
+  NetOptions options;
+  options.dtype = DType::f64;
+  Net net(fmt::format("dense({}) layernorm(affine=0, eps=0) dense(1)", kWidth),
+          static_cast<std::int64_t>(columns.size()), options);
+  Vector weight;
+  for (std::size_t i = 0; i < kWidth; ++i)
+    for (const Vector& column : columns) weight.push_back(column[i]);
+  const Vector values[] = {weight, Vector(kWidth), last, {0}};
+  for (std::size_t p = 0; p < 4; ++p) {
+    const Tensor home = net.layout().member_view(net.flat(), p, 0);
+    REQUIRE(net.layout().entries()[p].scale == 1);
+    copy(home, Tensor::from(values[p], home.shape()));
+  }
+  return net;
+}
+
+Vector centred(Vector x) {
+  double mean = 0;
+  for (double value : x) mean += value / static_cast<double>(x.size());
+  for (double& value : x) value -= mean;
+  return x;
+}
+
+// The largest last . h over |h|^2 <= 16 in the span of these, centred: they are far from parallel.
+double largest_in_span(const std::vector<Vector>& span, const Vector& last) {
+  std::vector<Vector> basis;
+  double square = 0;
+  for (const Vector& given : span) {
+    Vector x = centred(given);
+    for (int pass = 0; pass < 2; ++pass)
+      for (const Vector& b : basis) {
+        const double along = dot(b, x);
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] -= along * b[i];
+      }
+    const double length = std::sqrt(dot(x, x));
+    REQUIRE(length > 0.1);
+    for (double& value : x) value /= length;
+    square += std::pow(dot(x, last), 2);
+    basis.push_back(x);
+  }
+  return std::sqrt(kWidth * square);
+}
+
+void check_reaches(const Net& net, double wanted) {
+  const Interval proved = bound_net(net).outputs[0];
+  CHECK(proved.high >= wanted * (1 - 1e-13));
+  CHECK(proved.low <= -wanted * (1 - 1e-13));
+}
+
+TEST_CASE("net_bound: columns that nearly repeat each other, each a little less than the last") {
+  for (int bits : {13, 20})
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      CAPTURE(seed);
+      std::vector<Vector> span, columns;
+      for (std::uint64_t j = 0; j < 5; ++j) span.push_back(few_bits(kWidth, 10 * seed + j));
+      columns.push_back(span[0]);
+      for (std::size_t j = 1; j < span.size(); ++j) {
+        columns.push_back(span[j - 1]);
+        for (std::size_t i = 0; i < kWidth; ++i) columns[j][i] += std::ldexp(span[j][i], -bits);
+      }
+      const Vector last = few_bits(kWidth, 10 * seed + 9);
+      check_reaches(net_of(columns, last), largest_in_span(span, last));
+    }
+}
+
+TEST_CASE("net_bound: a column whose squares underflow is a direction like any other") {
+  for (double size : {1e-165, 1e-200, 1e165})
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      CAPTURE(size);
+      const std::vector<Vector> span = {few_bits(kWidth, seed), few_bits(kWidth, seed + 100)};
+      std::vector<Vector> columns = span;
+      for (double& value : columns[1]) value *= size;
+      const Vector last = few_bits(kWidth, seed + 200);
+      check_reaches(net_of(columns, last), largest_in_span(span, last));
+      columns[0] = columns[1];
+      columns.pop_back();
+      check_reaches(net_of(columns, last), largest_in_span({span[1]}, last));
+    }
+}
+
+TEST_CASE("net_bound: last weights that are nearly one number, which a Layer Norm cancels") {
+  for (int bits : {26, 40, 48})
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      CAPTURE(bits);
+      const std::vector<Vector> span = {few_bits(kWidth, seed), few_bits(kWidth, seed + 100)};
+      const Vector last = few_bits(kWidth, seed + 200);
+      Vector moved = last;
+      for (double& value : moved) value += std::ldexp(1, bits);
+      check_reaches(net_of(span, moved), largest_in_span(span, last));
+    }
+}
+
+TEST_CASE("net_bound: ordinary weights cost nothing of that") {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const std::vector<Vector> span = {few_bits(kWidth, seed), few_bits(kWidth, seed + 100)};
+    const Vector last = few_bits(kWidth, seed + 200);
+    const double wanted = largest_in_span(span, last);
+    const NetBound bound = bound_net(net_of(span, last));
+    CHECK(bound.rank == 2);
+    CHECK(bound.outputs[0].high <= wanted * (1 + 1e-7));
+  }
+}
+
+}  // namespace
+}  // namespace keel
