@@ -1,4 +1,10 @@
 // keel's whole public surface.
+//
+// What any function here throws, beside what its own comment says, and before it has written
+// anything: ShapeError where shapes or dtypes do not fit, an index or range leaves its axis, or
+// there are too many axes; DeviceError where tensors live on different devices, or on one that this
+// build or machine has not; Error, their base, for a number out of its range. Each is one line:
+// who refuses, what it got, what it wanted.
 #pragma once
 
 #include "core/device.h"

@@ -7,6 +7,15 @@
 
 int main() {
   const keel::Tensor x = keel::normal({10, 1}, {.seed = 1, .stream = 1});
+  const keel::Tensor y = keel::normal({10, 1}, {.seed = 1, .stream = 4});
+  keel::Net net("dense(128) layernorm relu dense(1)", 1);
+  keel::train(net, x, y, {.epochs = 50});
+  const keel::Interval range = keel::bound_net(net).outputs[0];
+  keel::save_weights(net, "w.safetensors");
+  for (float f : net.predict(x).to_vector<float>())
+    if (!(range.low <= f && f <= range.high)) return 1;
+  std::printf("the trained net is in [%g, %g]\n", range.low, range.high);
+
   keel::Tape tape;
   keel::Var w = tape.leaf(keel::normal({128, 1}, {.seed = 1, .stream = 0}));
   keel::Var b = tape.leaf(keel::Tensor::zeros({128}));
