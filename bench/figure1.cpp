@@ -1,5 +1,6 @@
 // The training behind Figure 1: 60 nets (3 data sets x 4 architectures x 5 seeds), full-batch Adam
 // on 100 points, beside PyTorch eager and the strongest peers; and where an epoch's time goes.
+#include <algorithm>
 #include <cmath>
 
 #include "../core/random.h"
@@ -115,9 +116,15 @@ void bench_breakdown(Report& report, Device device) {
 void bench_figure1(Report& report, Device device, const Options& options) {
   // With --quick too short to be judged by its loss, and scaled for nobody.
   const std::int64_t epochs = options.quick ? kEpochs / 10 : kEpochs;
-  const auto [seconds, worst] = train_all(device, epochs);
-  check(options.quick || worst < 0.02, "bench", "a net ends at a loss of {}, wanted less than 0.02",
-        worst);
+  // A GPU loads its kernels at first use, and is done in so short a time that once says little.
+  if (device.is_cuda()) train_all(device, 200);
+  double worst = 0;
+  std::vector<double> times;
+  while (times.size() < (device.is_cuda() ? 5 : 1)) {
+    const auto [seconds, loss] = train_all(device, epochs);
+    times.push_back(seconds);
+    worst = std::max(worst, loss);
+  }
   // Forward and backward: three products a layer, but no d_x of the first.
   const double flop = 2.0 * kPoints * (3 * (kWidth * kWidth + kWidth) + 2 * kWidth) *
                       static_cast<double>(epochs) * kNets;
@@ -132,12 +139,10 @@ void bench_figure1(Report& report, Device device, const Options& options) {
   for (const char* peer : {"jax-map", "jax-vmap", "torch-compile"})
     add(peer, fmt::format("--peer {} --epochs 300", peer));
   report.add({fmt::format("Figure 1: 60 nets x {} epochs{}", epochs, on_threads(device)),
-              {seconds, seconds, seconds},
-              0,
-              flop,
-              "",
-              peers});
+              summary(times), 0, flop, fmt::format("worst loss {:.2g}", worst), peers});
   bench_breakdown(report, device);
+  check(options.quick || worst < 0.02, "bench", "a net ends at a loss of {}, wanted less than 0.02",
+        worst);
 }
 
 }  // namespace keel::bench

@@ -43,6 +43,7 @@ void limit_peers(int seconds) { seconds_of_a_peer = seconds; }
 
 PeerOutput run_peer(Device device, const std::string& script, const std::string& arguments) {
   if (seconds_of_a_peer == 0) return {{}, "--no-peers"};
+  if (device.is_cuda() && device.index() > 0) return {{}, "peers run on the first GPU"};
   const auto peers = std::filesystem::path(KEEL_SOURCE_DIR) / "bench/peers";
   const std::string python = python_of(peers, script.ends_with("_nt.py"));
   const bool is_path = python.find('/') != std::string::npos;

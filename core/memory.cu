@@ -28,8 +28,11 @@ constexpr std::size_t kLeftToCuda = 512 * kMiB;
 // A page's address is looked up in tables, and few are remembered: of 2 MiB a few reach far.
 constexpr std::size_t kHugePage = 2 * kMiB, kHugeFrom = 4 * kMiB;
 
-// Eight sizes an octave waste at most an eighth; large blocks are cut to 2 MiB exactly.
-std::size_t capacity_for(std::size_t bytes) {
+// Eight sizes an octave waste at most an eighth; large blocks are cut to 2 MiB exactly. With
+// KEEL_EXACT_BLOCKS set a GPU's are as large as asked for: compute-sanitizer sees their ends.
+std::size_t capacity_for(Device device, std::size_t bytes) {
+  static const bool exact = std::getenv("KEEL_EXACT_BLOCKS") != nullptr;
+  if (exact && device.is_cuda()) return std::max<std::size_t>(bytes, 1);
   constexpr std::size_t kSmallest = 64, kLargest = ~std::size_t{0} - 4 * kMiB;
   if (bytes <= kSmallest) return kSmallest;
   if (bytes > kLargest) return bytes;  // cannot be had; must not wrap round either
@@ -116,7 +119,7 @@ class Pool {
   }
 
   Block* take(std::size_t bytes) {
-    const std::size_t capacity = capacity_for(bytes);
+    const std::size_t capacity = capacity_for(device_, bytes);
     Block* block = nullptr;
     ThreadCache* mine = device_.is_cpu() ? ThreadCache::mine() : nullptr;
     if (mine) block = mine->take(capacity);

@@ -99,11 +99,13 @@ class EnsembleRun {
     for (std::int64_t s = 0; s < members; ++s) training_.check_losses(s, checked_, epoch_);
     checked_ = epoch_;
     training_.done.assign(training_.done.size(), epoch_);
+    const bool keep = training_.checkpoint_due(training_.last_checkpoint());
+    if (!keep && !training_.options.progress) return;
     // A stream of their own: memory they take must not be memory that a replay writes to.
     const StreamScope outside(device_);
     if (epoch_ > 0)
       for (std::int64_t s = 0; s < members; ++s) training_.tell_progress(s, epoch_);
-    if (training_.checkpoint_due(training_.last_checkpoint())) training_.write_checkpoint();
+    if (keep) training_.write_checkpoint();
   }
 
   Training& training_;

@@ -62,8 +62,11 @@ TrainStep::TrainStep(const Net& net, Tensor x, Tensor y, const StepOptions& opti
 }
 
 void TrainStep::start_epoch(std::int64_t epoch) {
-  fill(epoch_, static_cast<double>(epoch));
-  fill(row_, 0);
+  if (epoch != next_epoch_) {  // else the last step of the last epoch left them so
+    fill(epoch_, static_cast<double>(epoch));
+    fill(row_, 0);
+  }
+  next_epoch_ = epoch + 1;
   if (!shuffles()) return;
   Tensor order = Tensor::empty(order_.shape(), DType::f64);
   for (std::int64_t s = 0; s < net_.members(); ++s) {

@@ -26,8 +26,9 @@ class TrainStep {
   /// x [n, d] or [S, n, d], y [n, k] or [S, n, k]; losses float64 [epochs, S], on the net's device.
   TrainStep(const Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses);
 
-  /// Before an epoch: goes to its first row, and draws the order of its rows on the host: of member
-  /// s by (its seed, shuffle_seed, epoch) alone, so a resumed run sees what an unbroken one would.
+  /// Before an epoch, of which every step is then run: goes to its first row, and draws the order
+  /// of its rows on the host: of member s by (its seed, shuffle_seed, epoch) alone, so a resumed
+  /// run sees what an unbroken one would.
   void start_epoch(std::int64_t epoch);
 
   std::int64_t steps_per_epoch() const { return (rows_ + batch_ - 1) / batch_; }
@@ -52,8 +53,9 @@ class TrainStep {
   std::uint64_t shuffle_seed_;
   Tensor losses_, gradients_;
   Optimiser optimiser_;
-  Tensor epoch_, row_;  // float64 [S] each: where every member is
-  Tensor order_;        // float64 [S, n], only where it shuffles
+  Tensor epoch_, row_;            // float64 [S] each: where every member is
+  std::int64_t next_epoch_ = -1;  // where they stand once the epoch that was begun has been run
+  Tensor order_;                  // float64 [S, n], only where it shuffles
   Tape tape_;
   GradientSink sink_;
   std::optional<BlockedGradient> blocked_;  // one member on the CPU

@@ -103,7 +103,7 @@ sanitize() {
     racecheck) sanitizer_has --kernel-name && options+=(--kernel-name kns=keel) ;;
   esac
   local output status
-  output=$(timeout "$left" compute-sanitizer --tool "$tool" "${options[@]}" "$build/tests/test_$2" -tc="$3" 2>&1)
+  output=$(KEEL_EXACT_BLOCKS=1 timeout "$left" compute-sanitizer --tool "$tool" "${options[@]}" "$build/tests/test_$2" -tc="$3" 2>&1)
   status=$?
   printf '%s\n' "$output"
   ((status != 124)) || echo "stopped: not done within $minutes minutes"
