@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 
 namespace keel {
 
@@ -34,8 +36,9 @@ std::string brief(double value, int digits) {
 std::string brief_outward(double value, int digits, double side) {
   std::string text = brief(value, digits);
   if (!std::isfinite(value) || value == 0) return text;
-  const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - digits + 1);
-  for (int units = 1; side * (std::stod(text) - value) < 0; ++units)
+  const double unit = std::max(std::pow(10, std::floor(std::log10(std::abs(value))) - digits + 1),
+                               std::numeric_limits<double>::denorm_min());
+  for (int units = 1; side * (std::strtod(text.c_str(), nullptr) - value) < 0; ++units)
     text = brief(value + side * units * unit, digits);
   return text;
 }
