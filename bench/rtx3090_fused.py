@@ -56,7 +56,7 @@ def end_to_end(constants, epochs1=3000, epochs2=2500):
         s, parameters = CASES[case][0], constants[f"{case}_parameters"]
         at = next(i for i, w in enumerate(ours) if w.kernel == case)
         adam = paths.Op(Roof(28 * s * parameters, 13 * s * parameters), hot.STREAM)
-        return [tiny, tiny, *ours[at:at + 2], tiny, adam, tiny]
+        return [*ours[at:at + 2], tiny, adam, tiny]
     one, many = step("protein"), step("ensemble")
     return [paths.total("Figure 1 by fused_mlp", "the same nets", [(4 * epochs1, many)]),
             paths.total("protein data by fused_mlp: one epoch", f"1 net on {hot.ROWS} points",

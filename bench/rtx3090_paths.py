@@ -69,7 +69,7 @@ def epoch(s, n, features, norms, width=128):
     shapes = [(features, width), (width, width), (width, 1)]
     parameters = sum(i * o + o for i, o in shapes) + 2 * width * sum(norms)
     tiny = Op(Roof(), hot.STREAM)
-    ops = 2 * [tiny]  # the epoch's counters
+    ops = []
     for layer, (i, o) in enumerate(shapes):
         ops += [op for part in dense(s, n, i, o, layer == 0) for op in part]
         if layer < 2:

@@ -54,6 +54,7 @@ struct Findings {
   double r2 = 0;  // on the training rows
   KernelSupremum supremum;
   Certificate certificate;
+  bool estimated = false;  // its smallest eigenvalue
   double if_supremum = 0;  // the bound if Theta(x, x) were nowhere larger than what was found
   Attack attack;
 };
@@ -67,8 +68,8 @@ Findings examine(const Choice& choice, const RegressionTask& task, const Regress
   Findings found;
   status.show("largest Theta(x, x) ...");
   found.supremum = supremum_of(task, parse_spec(choice.regression.kernel.net), some, options);
-  found.certificate =
-      certify(regression, found.supremum.value(), 0, task.training().rows <= kEstimateRows);
+  found.estimated = task.training().rows <= kEstimateRows;
+  found.certificate = certify(regression, found.supremum.value(), 0, found.estimated);
   if (found.supremum.searched)
     found.if_supremum = found.certificate.at(found.supremum.searched->value);
   status.show("searching for the largest |f(x)| ...");
@@ -124,7 +125,9 @@ std::string findings_text(const Findings& found, const Standardiser& units, doub
     at_most("largest Theta(x, x) over all x", found.supremum.value());
     at_most("certificate: " + about_text(units) + " is at most", certificate.bound * scale);
     at_most("  without what the ridge leaves unexplained", certificate.tight * scale);
-    at_most("  in the paper's loose form, its eigenvalue estimated", certificate.loose * scale);
+    at_most(found.estimated ? "  in the paper's loose form, its eigenvalue estimated"
+                            : "  in the paper's loose form, the ridge for its eigenvalue",
+            certificate.loose * scale);
   }
   row(fmt::format("largest found for |x| <= {:g}", farthest), attack.largest.value * scale);
   row("  at |x|", attack.largest.distance());
@@ -166,8 +169,9 @@ Run declare_certify(CLI::App& app) {
   for (const char* name : {"--data", "--target"}) app.get_option(name)->required(false);
   declare_search(app, choice->search);
   app.footer(
-      "The certificate bounds the mean prediction at every input, however far from the data; "
-      "without a Layer Norm there is none.\n--mode trained bounds the very net of --weights "
+      "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
+      "far from the data; without a Layer Norm there is none. Of --mode empirical nothing is "
+      "proved.\n--mode trained bounds the very net of --weights "
       "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
       "as they were given to `keel train` and everything is in the table's own units, with R^2.\n"
       "Bounds are about `centre`, which is the mean of y for --standardise xy and 0 otherwise. "

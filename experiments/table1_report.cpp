@@ -206,7 +206,7 @@ std::string table1_text(const std::vector<Table1Row>& rows) {
          paper ? fmt::format("{:.2f} +- {:.2f}", paper->ood, paper->ood_ci) : "-",
          paper ? mark(ood, ood_of(*paper)) : "", fmt::format("{:.1f}", row.seconds()),
          row.peak_bytes() > 0 ? human_bytes(static_cast<std::size_t>(row.peak_bytes())) : "-",
-         is_kernel(row) ? fmt::format("{:.4g}", bound_of(row)) : ""});
+         is_kernel(row) ? brief_outward(bound_of(row), 4, 1) : ""});
   }
   return text_table(cells, 1);
 }

@@ -79,7 +79,8 @@ std::vector<Check> check_growth() {
     check.statement = fmt::format("{}: Theta(x,x) {}", net.label,
                                   net.bounded ? "is bounded" : "grows as |x|^2, without bound");
     check.measured = fmt::format("growth exponent {:.4f}", slope);
-    if (supremum.bounded) check.measured += fmt::format(", supremum {}", brief(supremum.value, 6));
+    if (supremum.bounded)
+      check.measured += fmt::format(", supremum {}", brief_outward(supremum.value, 6, 1));
     check.holds = supremum.bounded == net.bounded && std::abs(slope - (net.bounded ? 0 : 2)) < 1e-3;
     check.numbers = {{"net", net.name},
                      {"growth_exponent", slope},
@@ -195,7 +196,7 @@ std::vector<Check> check_explosion(Device device) {
       check.statement =
           fmt::format("{}: trained on the same two points, |E f| is bounded", net.label);
       check.measured = fmt::format("largest found {}, certificate {}", brief(largest.value, 4),
-                                   brief(certificate.bound, 4));
+                                   brief_outward(certificate.bound, 4, 1));
       check.holds = !beyond && largest.value <= certificate.bound;
       check.numbers["certificate"] = certificate.bound;
     }
@@ -215,7 +216,7 @@ std::vector<Check> check_certificates(const std::vector<ToyRegression>& regressi
                     one.data->name, one.net->label);
     check.measured =
         fmt::format("largest found {}, certificate {}, loose form {}", brief(one.largest.value, 4),
-                    brief(certificate.bound, 4), brief(certificate.loose, 3));
+                    brief_outward(certificate.bound, 4, 1), brief_outward(certificate.loose, 3, 1));
     check.holds = one.largest.value <= certificate.bound &&
                   certificate.tight <= certificate.bound && certificate.bound <= certificate.loose;
     check.numbers = {{"dataset", one.data->name},

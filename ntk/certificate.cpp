@@ -50,7 +50,7 @@ Certificate certify(const Regression& regression, double supremum, std::int64_t 
   // r, of which each sum is rounded n times.
   result.slack = std::sqrt(squares) * report.residual * std::sqrt(targets) +
                  n * std::numeric_limits<double>::epsilon() *
-                     (std::abs(result.data_fit) + report.ridge * squares);
+                     (std::sqrt(squares * targets) + report.ridge * squares);
   result.rkhs = std::max(0.0, result.data_fit - report.ridge * squares) + result.slack;
   result.smallest_eigenvalue =
       estimate_eigenvalue ? regression.smallest_eigenvalue() : report.ridge;

@@ -11,7 +11,7 @@ using Vector = std::vector<double>;
 
 std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set) {
   std::vector<Interval> result;
-  const Vector summed = summed_sizes(map);
+  const Vector summed = output_sizes(map);
   const auto k = static_cast<std::size_t>(map.inputs);
   for (std::size_t i = 0; i < map.bias.size(); ++i) {
     Vector up, down;  // the last coordinate only in its own sense
@@ -51,7 +51,7 @@ Units first_units(const Tail& tail, const UnitRows& rows, const std::vector<Inte
   units.activation = tail.activations[0];
   units.origin = tail.affine[0].bias;
   units.scale = rows.lengths();
-  units.summed = summed_sizes(tail.affine[0]);
+  units.summed = output_sizes(tail.affine[0]);
   set_ends(units, intervals);
   if (rows.centred())  // constant units have y all the same
     for (std::size_t i = 0; i < units.size(); ++i)

@@ -30,7 +30,9 @@ double squared_norm(const Affine& map) {
         gram[a * size + b] += wide ? map.weight[a * cols + k] * map.weight[b * cols + k]
                                    : map.weight[k * cols + a] * map.weight[k * cols + b];
   const Vector values = symmetric_eigen(Tensor::from(gram, {n, n})).to_vector<double>();
-  return std::min(trace * (1 + kMargin), values.back() + kMargin * trace);
+  const double square = std::min(trace * (1 + kMargin), values.back() + kMargin * trace);
+  if (map.weight_sizes.empty()) return square;
+  return std::pow(std::sqrt(square) + kMargin * length_of(map.weight_sizes), 2);
 }
 
 class TailBounds {
@@ -60,11 +62,11 @@ class TailBounds {
     for (std::size_t i = 0; i < units.origin.size(); ++i)
       units.scale.push_back(std::max(std::abs(intervals[i].high - units.origin[i]),
                                      std::abs(intervals[i].low - units.origin[i])));
-    for (std::size_t i = 0; i < units.origin.size(); ++i) {
-      units.summed.push_back(std::abs(units.from.bias[i]));
+    units.from_sizes = weight_sizes(units.from);
+    units.summed = bias_sizes(units.from);
+    for (std::size_t i = 0; i < units.origin.size(); ++i)
       for (std::size_t j = 0; j < before.size(); ++j)
-        units.summed[i] += std::abs(units.from.weight[i * before.size() + j] * before[j]);
-    }
+        units.summed[i] += units.from_sizes[i * before.size() + j] * std::abs(before[j]);
     set_ends(units, intervals);
     units.centre = centres(units, 0.25);
     units.squared_norm = squared_norm(units.from);
@@ -82,6 +84,7 @@ class TailBounds {
     const TailDual dual(rows_, tail_.set, layers_, l, one_kappa);
     const TailDual with_image(rows_, tail_.set, layers_, l, one_kappa, image != nullptr);
     std::vector<Interval> result(map.bias.size());
+    const Vector weight_of = weight_sizes(map), bias_of = bias_sizes(map);
     const auto ends = static_cast<std::int64_t>(2 * result.size());
 #pragma omp parallel for schedule(dynamic)
     for (std::int64_t end = 0; end < ends; ++end) {
@@ -95,7 +98,11 @@ class TailBounds {
       if (image)
         found = descend_with_image(dual, with_image, *image, layers_, v, constant, rows_.rank(),
                                    image_steps, found);
-      const double bound = side * (found.least.bound + kMargin * found.least.size);
+      // What the map itself lost when it was multiplied out, beside what the dual knows of it.
+      double lost = bias_of[i];
+      for (std::size_t j = 0; j < cols; ++j)
+        lost += weight_of[i * cols + j] * layers_[l - 1].reach(j);
+      const double bound = side * (found.least.bound + kMargin * (found.least.size + lost));
       (side > 0 ? result[i].high : result[i].low) = bound;
     }
     for (const Interval& of : result)
@@ -115,13 +122,15 @@ Tail with_open_units(Tail tail) {
   Affine& map = tail.affine[0];
   const auto cols = static_cast<std::size_t>(map.inputs), rows = map.bias.size();
   Affine back{map.outputs, map.outputs, Vector(rows * rows), Vector(rows)};
-  map.summed = summed_sizes(map);
+  map.weight_sizes = weight_sizes(map);
+  back.bias_sizes = bias_sizes(map);
+  map.bias_sizes.clear();
   for (std::size_t i = 0; i < rows; ++i) {
     const double open = 2 * length_of(&map.weight[i * cols], cols);
     back.weight[i * rows + i] = 1;
     back.bias[i] = map.bias[i] - open;
+    back.bias_sizes[i] += open;
     map.bias[i] = open;
-    map.summed[i] += open;
   }
   tail.activations.push_back(LayerKind::relu);
   tail.affine.push_back(std::move(back));

@@ -86,8 +86,8 @@ NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, d
   // The bias has the weight +1 in every z: its own direction is never left, nor turned round.
   set.half = by_bias == Added::direction;
   if (set.half) {
-    const double variance = basis.distance * basis.distance / static_cast<double>(width);
-    set.inner = (eps > 0 ? std::sqrt(variance / (variance + eps)) : 1) * (1 - 1e-9);
+    const double deviation = basis.distance / std::sqrt(static_cast<double>(width));
+    set.inner = (1 - 1e-9) / std::sqrt(1 + eps / deviation / deviation);
   }
   set.basis.resize(static_cast<std::size_t>(width * set.rank));
   for (std::size_t j = 0; j < columns.size(); ++j)

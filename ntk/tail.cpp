@@ -34,23 +34,32 @@ Affine identity(std::int64_t width) {
   return affine;
 }
 
+Vector sizes(Vector values) {
+  for (double& value : values) value = std::abs(value);
+  return values;
+}
+
 // `second` after `first`.
 Affine composed(const Affine& second, const Affine& first) {
-  Affine result{second.outputs, first.inputs,
-                Vector(static_cast<std::size_t>(second.outputs * first.inputs)),
-                affine_at(second, first.bias), Vector(second.bias.size())};
-  const Vector below = summed_sizes(first);
-  const auto cols = static_cast<std::size_t>(first.inputs),
-             inner = static_cast<std::size_t>(first.outputs);
-  for (std::size_t i = 0; i < result.bias.size(); ++i) {
-    result.summed[i] = std::abs(second.bias[i]);
-    for (std::size_t k = 0; k < inner; ++k) {
-      result.summed[i] += std::abs(second.weight[i * inner + k]) * below[k];
-      for (std::size_t j = 0; j < cols; ++j)
-        result.weight[i * cols + j] += second.weight[i * inner + k] * first.weight[k * cols + j];
-    }
-  }
-  return result;
+  const auto product = [&](const Vector& left, const Vector& right) {
+    const auto rows = static_cast<std::size_t>(second.outputs),
+               cols = static_cast<std::size_t>(first.inputs),
+               inner = static_cast<std::size_t>(first.outputs);
+    Vector result(rows * cols);
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t k = 0; k < inner; ++k)
+        for (std::size_t j = 0; j < cols; ++j)
+          result[i * cols + j] += left[i * inner + k] * right[k * cols + j];
+    return result;
+  };
+  const Vector left = weight_sizes(second);
+  const Affine of_sizes{second.outputs, second.inputs, left, bias_sizes(second)};
+  return {second.outputs,
+          first.inputs,
+          product(second.weight, first.weight),
+          affine_at(second, first.bias),
+          product(left, weight_sizes(first)),
+          affine_at(of_sizes, bias_sizes(first))};
 }
 
 // h = sqrt(width) B u, then gain and bias.
@@ -61,9 +70,17 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
     affine.weight.assign(width * width, -1 / static_cast<double>(width));
     for (std::size_t i = 0; i < width; ++i) affine.weight[i * width + i] += 1;
   }
+  // A vector of B may be out of its span, by any one unit: kOfSpan / kMargin of it, at least.
+  constexpr double kLeast = 0.01;
+  affine.bias_sizes = sizes(bias);
   for (std::size_t i = 0; i < width; ++i)
-    for (std::size_t j = 0; j < rank; ++j)
-      affine.weight[i * rank + j] *= std::sqrt(static_cast<double>(width)) * gain[i];
+    for (std::size_t j = 0; j < rank; ++j) {
+      const double scale = std::sqrt(static_cast<double>(width)) * gain[i];
+      const double part = affine.weight[i * rank + j];
+      affine.weight[i * rank + j] = scale * part;
+      affine.weight_sizes.push_back(std::abs(scale) *
+                                    std::max(std::abs(part), set.whole ? 0 : kLeast));
+    }
   return affine;
 }
 
@@ -118,7 +135,7 @@ NormSet set_of(const Net& net, std::size_t norm, bool narrow = true) {
 // Whether the rows of a product have lost digits that their lengths no longer tell of.
 bool cancels(const Affine& map) {
   constexpr double kMost = 100;
-  const Vector summed = summed_sizes(map);
+  const Vector summed = output_sizes(map);
   const auto cols = static_cast<std::size_t>(map.inputs);
   for (std::size_t i = 0; i < summed.size(); ++i)
     if (summed[i] > kMost * (length_of(&map.weight[i * cols], cols) + std::abs(map.bias[i])))
@@ -174,12 +191,20 @@ std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, cons
 
 bool has_layer_norm(const Spec& spec) { return last_norm(spec) < spec.size(); }
 
-Vector summed_sizes(const Affine& affine) {
-  if (!affine.summed.empty()) return affine.summed;
+Vector weight_sizes(const Affine& affine) {
+  return affine.weight_sizes.empty() ? sizes(affine.weight) : affine.weight_sizes;
+}
+
+Vector bias_sizes(const Affine& affine) {
+  return affine.bias_sizes.empty() ? sizes(affine.bias) : affine.bias_sizes;
+}
+
+Vector output_sizes(const Affine& affine) {
+  const Vector of_weights = weight_sizes(affine);
   const auto cols = static_cast<std::size_t>(affine.inputs);
-  Vector result;
-  for (std::size_t i = 0; i < affine.bias.size(); ++i)
-    result.push_back(length_of(&affine.weight[i * cols], cols) + std::abs(affine.bias[i]));
+  Vector result = bias_sizes(affine);
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i] += length_of(&of_weights[i * cols], cols);
   return result;
 }
 

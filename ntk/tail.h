@@ -10,12 +10,16 @@ namespace keel {
 struct Affine {
   std::int64_t outputs = 0, inputs = 0;
   std::vector<double> weight{}, bias{};
-  /// Where it is a product of maps, what was summed at most to make each output, for |x| <= 1.
-  std::vector<double> summed{};
+  /// What rounding of each of these is measured by, where that is more than its size: the sizes of
+  /// what was summed to make it. Empty: it was given.
+  std::vector<double> weight_sizes{}, bias_sizes{};
 };
 
-/// What rounding of each output is measured by: `summed`, or the lengths of row and bias.
-std::vector<double> summed_sizes(const Affine& affine);
+std::vector<double> weight_sizes(const Affine& affine);  ///< never empty
+std::vector<double> bias_sizes(const Affine& affine);
+
+/// What rounding of each output is measured by, for |x| <= 1.
+std::vector<double> output_sizes(const Affine& affine);
 
 std::vector<double> affine_at(const Affine& affine, const std::vector<double>& x);
 

@@ -85,8 +85,7 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
     unit.kappa = layer > 0    ? kappa[0] * all.scale[j] * all.scale[j]
                  : one_kappa_ ? kappa[0]
                               : kappa[j];
-    const double reach =
-        std::max(std::abs(unit.origin) + unit.scale, all.summed[j]) + std::abs(unit.centre);
+    const double reach = all.reach(j);
     // An origin made of the values before is what sigma's balance with them starts from.
     const double of_origin = layer > 0 && unit.scale > 0 ? all.summed[j] / unit.scale : 0;
     const double apart =
@@ -196,9 +195,8 @@ void TailDual::hand_back(std::size_t l, const Vector& x, Pass& pass) const {
     if (!(all.scale[j] > 0)) continue;
     const double share = x[at_.sigma[l] + j] / all.scale[j];
     for (std::size_t i = 0; i < inputs; ++i) {
-      const double part = share * all.from.weight[j * inputs + i];
-      pass.w[i] += part;
-      pass.w_summed[i] += std::abs(part);
+      pass.w[i] += share * all.from.weight[j * inputs + i];
+      pass.w_summed[i] += std::abs(share) * all.from_sizes[j * inputs + i];
     }
   }
   pass.theta = x[at_.kappa[l]] * all.squared_norm;

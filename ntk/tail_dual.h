@@ -1,6 +1,9 @@
 // The Lagrangian dual of the largest value behind a Layer Norm (docs/certificate.md, "The dual").
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "scalar_maximum.h"
 #include "unit_rows.h"
 
@@ -13,8 +16,13 @@ struct Units {
   std::vector<double> summed{};  ///< sizes of what makes each z: what its rounding is measured by
   std::vector<double> centre{};  ///< near the activation's values: any number is valid
   Affine from{};                 ///< what makes z of the values before; empty for the first
-  double squared_norm = 0;       ///< at least the largest eigenvalue of weight^T weight
+  std::vector<double> from_sizes{};  ///< weight_sizes(from)
+  double squared_norm = 0;           ///< at least the largest eigenvalue of weight^T weight
   std::size_t size() const { return origin.size(); }
+  /// At least |z_j| and |phi(z_j)|, and what their rounding is measured by.
+  double reach(std::size_t j) const {
+    return std::max(std::abs(origin[j]) + scale[j], summed[j]) + std::abs(centre[j]);
+  }
 };
 
 /// Where the multipliers of a dual lie in one vector: of the first units sigma and kappa, one each

@@ -50,7 +50,7 @@ def main():
         block = n
     else:  # two blocks of rows at a time
         block = math.ceil(n / math.ceil(2 * jacobian_bytes / budget))
-    while 8 * block**2 * (1 if options.trace else outputs**2) > budget:  # two results of a block
+    while block > 1 and 8 * block**2 * (1 if options.trace else outputs**2) > budget:  # two results of a block
         block = math.ceil(block / 2)
 
     @torch.no_grad()

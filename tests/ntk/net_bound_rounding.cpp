@@ -16,22 +16,32 @@ Vector few_bits(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-// "dense(16) layernorm dense(1)" with these columns before the Layer Norm, no bias, no gain.
-Net net_of(const std::vector<Vector>& columns, const Vector& last) {
+// A net of these parameters, one after the other.
+Net net_of(const std::string& spec, std::size_t inputs, const std::vector<Vector>& values) {
   NetOptions options;
   options.dtype = DType::f64;
-  Net net(fmt::format("dense({}) layernorm(affine=0, eps=0) dense(1)", kWidth),
-          static_cast<std::int64_t>(columns.size()), options);
-  Vector weight;
-  for (std::size_t i = 0; i < kWidth; ++i)
-    for (const Vector& column : columns) weight.push_back(column[i]);
-  const Vector values[] = {weight, Vector(kWidth), last, {0}};
-  for (std::size_t p = 0; p < 4; ++p) {
+  Net net(spec, static_cast<std::int64_t>(inputs), options);
+  REQUIRE(net.layout().entries().size() == values.size());
+  for (std::size_t p = 0; p < values.size(); ++p) {
     const Tensor home = net.layout().member_view(net.flat(), p, 0);
     REQUIRE(net.layout().entries()[p].scale == 1);
     copy(home, Tensor::from(values[p], home.shape()));
   }
   return net;
+}
+
+// [16, columns], of columns.
+Vector matrix_of(const std::vector<Vector>& columns) {
+  Vector weight;
+  for (std::size_t i = 0; i < kWidth; ++i)
+    for (const Vector& column : columns) weight.push_back(column[i]);
+  return weight;
+}
+
+// These columns before the Layer Norm, no bias, no gain.
+Net net_of(const std::vector<Vector>& columns, const Vector& last) {
+  return net_of("dense(16) layernorm(affine=0, eps=0) dense(1)", columns.size(),
+                {matrix_of(columns), Vector(kWidth), last, {0}});
 }
 
 Vector centred(Vector x) {
@@ -107,6 +117,57 @@ TEST_CASE("net_bound: last weights that are nearly one number, which a Layer Nor
       Vector moved = last;
       for (double& value : moved) value += std::ldexp(1, bits);
       check_reaches(net_of(span, moved), largest_in_span(span, last));
+    }
+}
+
+TEST_CASE("net_bound: a unit that next to nothing of the columns reaches") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    std::vector<Vector> span;
+    for (std::uint64_t j = 0; j < 2; ++j) {
+      Vector x = few_bits(kWidth, 10 * seed + j);
+      x[5] = 0;
+      x[0] = 0;
+      for (std::size_t i = 1; i < kWidth; ++i) x[0] -= x[i];
+      x[5] = std::ldexp(1 + 0.25 * static_cast<double>(j), -40);
+      span.push_back(x);
+    }
+    std::vector<Vector> columns = {span[0], span[0]};
+    for (std::size_t i = 0; i < kWidth; ++i) columns[1][i] += std::ldexp(span[1][i], -10);
+    Vector last(kWidth);
+    last[5] = 1;
+    check_reaches(net_of(columns, last), largest_in_span(span, last));
+  }
+}
+
+TEST_CASE("net_bound: dense layers behind an activation that cancel each other") {
+  for (int bits : {20, 30, 40})
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      CAPTURE(seed);
+      CAPTURE(bits);
+      const std::vector<Vector> span = {few_bits(kWidth, seed), few_bits(kWidth, seed + 100)};
+      const Vector last = few_bits(kWidth, seed + 200);
+      Vector rows = few_bits(2 * kWidth, seed + 300);
+      double sum = 0;
+      for (std::size_t i = 0; i < kWidth; ++i) {
+        rows.push_back(rows[i] + rows[kWidth + i] + std::ldexp(last[i], -bits));
+        sum += last[i];
+      }
+      const double share = 1.0 / 3, large = std::ldexp(share, bits);  // of many bits
+      // relu(h + 8) is never off: |h| <= 4
+      const Net net = net_of("dense(16) layernorm(eps=0) relu dense(3) dense(1)", 2,
+                             {matrix_of(span),
+                              Vector(kWidth),
+                              Vector(kWidth, 1),
+                              Vector(kWidth, 8),
+                              rows,
+                              Vector(3),
+                              {-large, -large, large},
+                              {0}});
+      const double most = share * largest_in_span(span, last);
+      const Interval proved = bound_net(net).outputs[0];
+      CHECK(proved.high >= 8 * share * sum + most * (1 - 1e-13));
+      CHECK(proved.low <= 8 * share * sum - most * (1 - 1e-13));
     }
 }
 

@@ -188,7 +188,7 @@ struct Problem {
     first.activation = tail.activations[0];
     first.origin = tail.affine[0].bias;
     first.scale = rows->lengths();
-    first.summed = summed_sizes(tail.affine[0]);
+    first.summed = output_sizes(tail.affine[0]);
     first.low.assign(first.size(), -1);
     first.high.assign(first.size(), 1);
     first.centre = draws(first.size(), seed);
@@ -197,6 +197,7 @@ struct Problem {
       Units next;
       next.activation = tail.activations[l];
       next.from = tail.affine[l];
+      next.from_sizes = weight_sizes(next.from);
       for (double value : next.from.weight) next.squared_norm += value * value;
       next.origin = affine_at(next.from, layers[l - 1].centre);
       next.scale.assign(next.origin.size(), 100);
