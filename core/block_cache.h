@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cstdlib>
 #include <vector>
 
 #include "device.h"
@@ -27,6 +29,23 @@ namespace keel {
 namespace detail {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+/// From here on requests are cut finer, and look at free memory first.
+constexpr std::size_t kLarge = 64 * kMiB;
+
+/// Of the block that serves a request. Eight sizes an octave waste at most an eighth; large blocks
+/// are cut to 2 MiB exactly. With KEEL_EXACT_BLOCKS set a GPU's are as large as asked for:
+/// compute-sanitizer sees their ends.
+inline std::size_t capacity_for(Device device, std::size_t bytes) {
+  static const bool exact = std::getenv("KEEL_EXACT_BLOCKS") != nullptr;
+  if (exact && device.is_cuda()) return std::max<std::size_t>(bytes, 1);
+  constexpr std::size_t kSmallest = 64, kLargest = ~std::size_t{0} - 4 * kMiB;
+  if (bytes <= kSmallest) return kSmallest;
+  if (bytes > kLargest) return bytes;  // cannot be had; must not wrap round either
+  const std::size_t step =
+      bytes > kLarge ? 2 * kMiB : std::max(kSmallest, std::bit_floor(bytes - 1) / 8);
+  return (bytes + step - 1) / step * step;
+}
 
 struct Block {
   std::atomic<int> references{1};

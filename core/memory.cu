@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -18,28 +17,16 @@ namespace keel {
 namespace {
 
 using detail::Block;
+using detail::capacity_for;
 using detail::FreeLists;
+using detail::kLarge;
 using detail::kMiB;
 using detail::ThreadCache;
 
-constexpr std::size_t kAskFirst = 64 * kMiB;  // from here on, look at free memory before asking
 // Kernels' code and the libraries' own memory come at first use, and from no pool of ours.
 constexpr std::size_t kLeftToCuda = 512 * kMiB;
 // A page's address is looked up in tables, and few are remembered: of 2 MiB a few reach far.
 constexpr std::size_t kHugePage = 2 * kMiB, kHugeFrom = 4 * kMiB;
-
-// Eight sizes an octave waste at most an eighth; large blocks are cut to 2 MiB exactly. With
-// KEEL_EXACT_BLOCKS set a GPU's are as large as asked for: compute-sanitizer sees their ends.
-std::size_t capacity_for(Device device, std::size_t bytes) {
-  static const bool exact = std::getenv("KEEL_EXACT_BLOCKS") != nullptr;
-  if (exact && device.is_cuda()) return std::max<std::size_t>(bytes, 1);
-  constexpr std::size_t kSmallest = 64, kLargest = ~std::size_t{0} - 4 * kMiB;
-  if (bytes <= kSmallest) return kSmallest;
-  if (bytes > kLargest) return bytes;  // cannot be had; must not wrap round either
-  const std::size_t step =
-      bytes > kAskFirst ? 2 * kMiB : std::max(kSmallest, std::bit_floor(bytes - 1) / 8);
-  return (bytes + step - 1) / step * step;
-}
 
 std::size_t free_bytes(Device device) { return describe(device).free_bytes; }
 
@@ -55,8 +42,8 @@ void* host_allocate(std::size_t bytes) {
 
 void* system_allocate(Device device, std::size_t bytes) {
   if (device.is_cpu()) {
-    // Linux promises memory it does not have; asking first turns a later kill into an error.
-    if (bytes >= kAskFirst && bytes > free_bytes(device)) return nullptr;
+    // Linux promises memory it does not have; looking first turns a later kill into an error.
+    if (bytes >= kLarge && bytes > free_bytes(device)) return nullptr;
     return host_allocate(bytes);
   }
 #ifdef KEEL_WITH_CUDA

@@ -11,8 +11,6 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// How far a basis vector may be from the span that it stands for: kMargin leaves room for it.
-constexpr double kOfSpan = 1e-11;
 constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
 constexpr double kClear = 1e-2;  // a generator's digits count, as much as those of all its weights
 

@@ -12,6 +12,9 @@ namespace keel {
 
 class NormImage;
 
+/// How far a vector of a set's basis may be from the span that it stands for.
+inline constexpr double kOfSpan = 1e-11;
+
 /// Outputs of a Layer Norm of `width` units, before gain and bias:
 ///   h = sqrt(width) B u,  inner <= |u| <= 1,  u[rank - 1] >= 0 where `half`,  and u in `cone`.
 struct NormSet {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "first_units.h"
 #include "length.h"
 #include "norm_image.h"
 #include "scalar_maximum.h"
@@ -70,8 +71,8 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
     affine.weight.assign(width * width, -1 / static_cast<double>(width));
     for (std::size_t i = 0; i < width; ++i) affine.weight[i * width + i] += 1;
   }
-  // A vector of B may be out of its span, by any one unit: kOfSpan / kMargin of it, at least.
-  constexpr double kLeast = 0.01;
+  // A vector of B may be out of its span, all of it in one unit: the margin is to cover that.
+  constexpr double kLeast = kOfSpan / kMargin;
   affine.bias_sizes = sizes(bias);
   for (std::size_t i = 0; i < width; ++i)
     for (std::size_t j = 0; j < rank; ++j) {
