@@ -8,6 +8,7 @@ namespace {
 /// Counts the step and computes its bias corrections, once and in double.
 struct AdamTick {
   using Scalar = double;
+  static constexpr int kWidest = 1;
   double lr, beta1, beta2;
   double* step;
 

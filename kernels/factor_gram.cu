@@ -17,6 +17,7 @@ namespace {
 template <class T>
 struct PackPanels {
   using Scalar = T;
+  static constexpr int kWidest = GramTile<T>::kPanel;  // on a GPU
   int64_t n, cols, width, first, depth;
   const T* from;
   T* panels;
@@ -34,6 +35,7 @@ struct PackPanels {
 /// The same into panels whose chunks are laid out for tensor cores.
 struct PackTensorPanels {
   using Scalar = float;
+  static constexpr int kWidest = PackPanels<float>::kWidest;
   PackPanels<float> plain;
 
   template <class Group>

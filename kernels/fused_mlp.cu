@@ -58,8 +58,10 @@ void launch_gradient(const FusedTask& task, Device device) {
 
 void fused_mlp(const FusedTask& task, Device device) {
   check<DeviceError>(device.is_cuda(), "fused_mlp", "got {}, wanted a GPU", device);
+  check(task.keep || task.tile_rows == 32, "fused_mlp",
+        "got tiles of {} rows that keep no weights, wanted of 32", task.tile_rows);
   if (task.tile_rows == 64)
-    task.keep ? launch_gradient<64, true>(task, device) : launch_gradient<64, false>(task, device);
+    launch_gradient<64, true>(task, device);
   else
     task.keep ? launch_gradient<32, true>(task, device) : launch_gradient<32, false>(task, device);
   launch_kernel(device, "fused_mlp: sum", sum_kernel, FusedSum::blocks(task), FusedSum::kThreads,

@@ -24,6 +24,7 @@ struct MeanSquares {
 
 struct Table {
   using Scalar = double;
+  static constexpr int kWidest = 1;
   int64_t n;
   int steps;
   const KernelMap* maps;

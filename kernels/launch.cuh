@@ -8,9 +8,10 @@
 //   launch_pairs(device, rows, cols, program)         program(g, i, first_j, count)
 //
 // A Program names the type it computes in as Scalar: a GPU's registers hold half as many doubles.
-// One of rows may say that it holds few of them (kLongRuns), and whether all begin at a sixteenth
-// byte and are as long as several (whole_runs()): a GPU has a kernel for those that asks nothing of
-// single elements.
+// One of rows may say how long they can be (kNarrowest, kWidest: no kernel is compiled that no test
+// could run), that it reads them more than once (kRereads), that it holds few of them (kLongRuns),
+// and whether all begin at a sixteenth byte and are as long as several (whole_runs()): a GPU has a
+// kernel for those that asks nothing of single elements.
 #pragma once
 
 #include <algorithm>
@@ -50,11 +51,32 @@ inline constexpr bool kLongRuns = requires {
   requires Program::kLongRuns;
 };
 
+template <class Program>
+inline constexpr bool kRereads = requires {
+  requires Program::kRereads;
+};
+
+template <class Program>
+constexpr int narrowest() {
+  if constexpr (requires { Program::kNarrowest; })
+    return Program::kNarrowest;
+  else
+    return 1;
+}
+template <class Program>
+constexpr int widest() {
+  if constexpr (requires { Program::kWidest; })
+    return Program::kWidest;
+  else
+    return (1 << 30) - 1;
+}
+
 /// For whole rows.
 template <class Program>
 struct RowProgram {
   using Scalar = typename Program::Scalar;
   static constexpr bool kLongRuns = detail::kLongRuns<Program>;
+  static constexpr bool kRereads = detail::kRereads<Program>;
   bool whole_runs() const requires requires(const Program& p) { p.whole_runs(); }
   { return program.whole_runs(); }
   Program program;
@@ -92,13 +114,18 @@ void run_tiles(const Program& program, Group group, const Tiling& tiling, int64_
   for (int64_t tile = begin; tile < end; ++tile) run_tile(program, group, tiling, tile);
 }
 
+// The widest rows that a GPU's group holds. Longer ones that are read once need not be held:
+// streaming, the same members read the same elements.
+template <class Program>
+inline constexpr int kWidestHeld = kRereads<Program> ? 16384 / sizeof(typename Program::Scalar)
+                                                     : 1024;
+
 // Elements of a row that the GPU's group for this width holds; a streaming group holds any number.
-template <class Scalar>
+template <class Program>
 constexpr int64_t held_elements(int64_t width) {
-  constexpr int64_t kMost = 512 * (sizeof(Scalar) == 4 ? 8 : 4);
   if (width <= 128) return 128;
   if (width <= 1024) return 1024;
-  return width <= kMost ? kMost : std::numeric_limits<int64_t>::max();
+  return width <= kWidestHeld<Program> ? kWidestHeld<Program> : std::numeric_limits<int64_t>::max();
 }
 
 // Below this many elements a launch stays on one thread: waking the others costs more. It does not
@@ -111,7 +138,7 @@ void launch_cpu(const Tiling& tiling, const Program& program) {
   const int64_t tiles = tiling.tiles();
 #ifdef KEEL_CPU_GROUP_HEADER
   CpuGroup::run([&](CpuGroup group) { run_tiles(program, group, tiling, 0, tiles); },
-                held_elements<typename Program::Scalar>(tiling.width));
+                held_elements<Program>(tiling.width));
 #else
   if (tiles == 1 || tiling.work < kWorthThreads)
     return run_tiles(program, CpuGroup(), tiling, 0, tiles);
@@ -149,7 +176,6 @@ void launch_with(Device device, const Tiling& tiling, const Program& program) {
 // A group's size follows the row's: eight elements a thread keep even a backward's eight rows
 // within registers, half as many where they are doubles. A Program of few rows of float32 holds
 // more of each: there are fewer threads to repeat what all of a row do, and to exchange sums.
-// Widths that never come are not compiled.
 template <bool kWholeRuns, int kNarrowest, int kWidest, class Program>
 void launch_held(Device device, const Tiling& tiling, const Program& program) {
   using Scalar = typename Program::Scalar;
@@ -157,7 +183,7 @@ void launch_held(Device device, const Tiling& tiling, const Program& program) {
   constexpr bool kLong = kLongRuns<Program> && kDoubled == 1;
   constexpr int kSlots = kLong ? 32 : 8 / kDoubled;
   constexpr int kNarrow = kLong ? 16 : 4;
-  constexpr int kHeld = 4096 / kDoubled;
+  constexpr int kHeld = kWidestHeld<Program>;
   if constexpr (kNarrowest <= 128)
     if (tiling.width <= 128)
       return launch_with<CudaGroup<128 / kNarrow, kNarrow, Scalar, kWholeRuns>>(device, tiling,
@@ -166,17 +192,17 @@ void launch_held(Device device, const Tiling& tiling, const Program& program) {
     if (tiling.width <= 1024)
       return launch_with<CudaGroup<1024 / kSlots, kSlots, Scalar, kWholeRuns>>(device, tiling,
                                                                                program);
-  if constexpr (kWidest > 1024)
+  if constexpr (kWidest > 1024 && kHeld > 1024)
     if (tiling.width <= kHeld)
       return launch_with<CudaGroup<kHeld / kSlots, kSlots, Scalar, kWholeRuns>>(device, tiling,
                                                                                 program);
-  if constexpr (kWidest > 1024) launch_with<CudaGroup<512, 0, Scalar>>(device, tiling, program);
+  if constexpr (kWidest > kHeld) launch_with<CudaGroup<512, 0, Scalar>>(device, tiling, program);
 }
 
 template <int kNarrowest, int kWidest, class Program>
 void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
-  check(tiling.width < (int64_t{1} << 30), "launch", "got rows of {}, wanted less than 2^30",
-        tiling.width);
+  check(tiling.width >= kNarrowest && tiling.width <= kWidest, "launch",
+        "got rows of {}, wanted {} to {}", tiling.width, kNarrowest, kWidest);
   if constexpr (requires { program.whole_runs(); })
     if (program.whole_runs())
       return launch_held<true, kNarrowest, kWidest>(device, tiling, program);
@@ -184,8 +210,6 @@ void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
 }
 
 #endif
-
-inline constexpr int kAnyWidth = 1 << 30;
 
 template <int kNarrowest, int kWidest, class Program>
 void launch_tiles(Device device, const Tiling& tiling, const Program& program) {
@@ -202,17 +226,17 @@ void launch_tiles(Device device, const Tiling& tiling, const Program& program) {
 /// program(g, row) for each row; cols says how long the rows are that it will load.
 template <class Program>
 void launch_rows(Device device, int64_t rows, int64_t cols, const Program& program) {
-  detail::launch_tiles<1, detail::kAnyWidth>(device, {rows, cols, cols},
-                                             detail::RowProgram<Program>{program});
+  detail::launch_tiles<detail::narrowest<Program>(), detail::widest<Program>()>(
+      device, {rows, cols, cols}, detail::RowProgram<Program>{program});
 }
 
 /// program(g, chunk) for each chunk, a chunk standing for chunk_rows rows of cols elements.
 template <class Program>
 void launch_chunks(Device device, int64_t chunks, int64_t chunk_rows, int64_t cols,
                    const Program& program) {
-  detail::launch_tiles<1, detail::kAnyWidth>(device,
-                                             {chunks, cols, cols, chunks * chunk_rows * cols},
-                                             detail::RowProgram<Program>{program});
+  detail::launch_tiles<detail::narrowest<Program>(), detail::widest<Program>()>(
+      device, {chunks, cols, cols, chunks * chunk_rows * cols},
+      detail::RowProgram<Program>{program});
 }
 
 /// program(g, row, first, count) for tiles of at most 128 columns: sums down columns, say.

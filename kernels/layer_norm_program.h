@@ -36,7 +36,7 @@ bool in_whole_runs(int64_t cols, const T* first, const Rest*... rest) {
 template <class T, bool kAffine, bool kRelu>
 struct LayerNormForward {
   using Scalar = T;
-  static constexpr bool kLongRuns = true;
+  static constexpr bool kLongRuns = true, kRereads = true;
   LayerNormShape<T> shape;
   const T *x, *gain, *bias;
   T *out, *center, *rstd;  // center and rstd [rows]: what the pullback needs
@@ -124,6 +124,7 @@ struct LayerNormForward {
 template <class T, bool kAffine, bool kRelu>
 struct LayerNormBackward {
   using Scalar = T;
+  static constexpr bool kRereads = true;
   LayerNormShape<T> shape;
   int64_t chunk_rows, member_chunks;  // rows a chunk, chunks a member
   const T *x, *gain, *bias, *center, *rstd, *d_out;

@@ -6,12 +6,13 @@
 namespace keel {
 namespace {
 
-constexpr int64_t kRun = 1024;
+constexpr int kRun = 1024;
 
 /// Sum of squared errors over a run of a member's elements, into part[member, run].
 template <class T>
 struct SquaredError {
   using Scalar = T;
+  static constexpr int kWidest = kRun;
   int64_t n, runs, target_stride;  // n elements a member
   T scale;
   const T *prediction, *target;
@@ -64,7 +65,7 @@ Var mse(const Var& prediction, const Tensor& target) {
   Tensor loss = Tensor::empty(p.rank() >= 3 ? Shape{members} : Shape{}, p.dtype(), p.device());
   dispatch(p.dtype(), [&](auto t) {
     using T = decltype(t);
-    launch_rows(p.device(), members * runs, std::min(n, kRun),
+    launch_rows(p.device(), members * runs, std::min<std::int64_t>(n, kRun),
                 SquaredError<T>{n, runs, stride, T(1) / static_cast<T>(n), p.data<T>(),
                                 target.data<T>(), part.data<T>()});
   });

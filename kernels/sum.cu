@@ -31,11 +31,12 @@ struct SumRows {
 };
 
 /// Sums a run of at most kRun elements of a member: [members, n] -> [members, ceil(n / kRun)].
-constexpr int64_t kRun = 1024;
+constexpr int kRun = 1024;
 
 template <class T>
 struct SumRun {
   using Scalar = T;
+  static constexpr int kWidest = kRun;
   int64_t n, runs;
   T scale;
   const T* x;
@@ -62,7 +63,7 @@ Tensor sum_members(const Tensor& x, int64_t members, double scale, Shape result)
     Tensor out = Tensor::empty(last ? result : Shape{members, runs}, x.dtype(), x.device());
     dispatch(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      launch_rows(x.device(), members * runs, std::min(n, kRun),
+      launch_rows(x.device(), members * runs, std::min<int64_t>(n, kRun),
                   SumRun<T>{n, runs, last ? static_cast<T>(scale) : T(1), current.data<T>(),
                             out.data<T>()});
     });

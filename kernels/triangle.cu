@@ -83,6 +83,8 @@ struct MirrorLower {
 template <class T>
 struct MirrorTiles {
   using Scalar = T;
+  static constexpr int kTile = MirrorLower<T>::kSide * MirrorLower<T>::kSide;
+  static constexpr int kNarrowest = kTile, kWidest = kTile;
   int64_t across;
   MirrorLower<T> mirror;
   template <class Group>
@@ -260,7 +262,7 @@ void mirror_lower(const Tensor& a) {
     using T = decltype(t);
     constexpr int64_t kSide = MirrorLower<T>::kSide;
     const int64_t across = (n + kSide - 1) / kSide;
-    launch_rows(a.device(), across * across, kSide * kSide,
+    launch_rows(a.device(), across * across, MirrorTiles<T>::kTile,
                 MirrorTiles<T>{across, {n, a.data<T>()}});
   });
 }

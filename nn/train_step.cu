@@ -13,6 +13,7 @@ namespace {
 template <class T>
 struct RecordLoss {
   using Scalar = T;
+  static constexpr int kWidest = 1;
   int64_t members, rows, epoch_rows;
   double share;
   const T* loss;

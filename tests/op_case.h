@@ -25,14 +25,15 @@ struct OpCase {
   std::string complaint = {};  ///< what() of the Error that bad_call throws
 };
 
-/// Sizes every case is tried at: width 1, odd, one register tile, beyond a block's registers,
-/// no rows, more rows than a CUDA grid's y axis holds.
+/// Sizes every case is tried at: width 1, odd, every length of row that a GPU has a group for, of
+/// whole runs of sixteen bytes and not, no rows, more rows than a CUDA grid's y axis holds.
 struct Size {
   std::int64_t n, d;
 };
 inline const std::vector<Size>& sizes() {
-  static const std::vector<Size> all = {{1, 1},   {3, 1},   {5, 33},   {0, 7},    {67, 128},
-                                        {4, 130}, {3, 768}, {2, 1025}, {2, 5001}, {70000, 3}};
+  static const std::vector<Size> all = {{1, 1},    {3, 1},    {5, 33},   {0, 7},
+                                        {67, 128}, {4, 130},  {2, 513},  {3, 768},
+                                        {2, 1025}, {2, 2048}, {2, 5001}, {70000, 3}};
   return all;
 }
 /// The sizes small enough for finite differences, and for 32 threads at barriers.

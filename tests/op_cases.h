@@ -157,6 +157,20 @@ inline const std::vector<OpCase>& op_cases() {
              dense(zeros({4, 3}), zeros({8, 3}), zeros({1}));
            },
        .complaint = "dense: got bias [1], weight [8, 3] needs [8]"},
+      {.name = "dense, as many outputs as columns",
+       .inputs =
+           [](I n, I d) {
+             return S{{n, 2}, {d, 2}, {d}};
+           },
+       .op = [](V v) { return dense(v[0], v[1], v[2]); },
+       .expected = [](const A& a) { return oracle::dense(a[0], a[1], a[2]); },
+       .tolerance = 1e-5,
+       .programs_only = false,
+       .bad_call =
+           [] {
+             dense(zeros({4, 3}), zeros({8, 3}), Tensor::zeros({8}, DType::f64));
+           },
+       .complaint = "dense: x is float32, bias is float64: wanted one dtype"},
       {.name = "dense, members",
        .inputs =
            [](I n, I d) {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "../../core/random.h"
 #include "../gpu.h"
@@ -29,14 +30,17 @@ TEST_CASE("add_output_pairs: every entry, with v and without, on top of what is 
                              {5, 1, 3, 2},
                              {17, 33, 3, 3},
                              {0, 4, 2, 2},
-                             {40, 40, 7, 7}})
-    for (const bool with_v : {false, true}) {
+                             {40, 40, 7, 7},
+                             {2, 300, 2, 4}})
+    for (const auto& [dtype, with_v] :
+         {std::pair{DType::f64, false}, {DType::f64, true}, {DType::f32, true}}) {
       const int64_t n = sizes.n, m = sizes.m, left = sizes.left, right = sizes.right;
       CAPTURE(n);
       CAPTURE(m);
       CAPTURE(with_v);
-      const Tensor u = draw({left * n, right * m}, 1), v = draw({n, m}, 2);
-      const Tensor into = draw({n, m, left, right}, 3);
+      CAPTURE(dtype);
+      const Tensor u = draw({left * n, right * m}, 1, dtype), v = draw({n, m}, 2, dtype);
+      const Tensor into = draw({n, m, left, right}, 3, dtype);
       const auto us = u.to_vector<double>(), vs = v.to_vector<double>(),
                  before = into.to_vector<double>();
       add_output_pairs(u, with_v ? v : Tensor(), 0.7, 0.2, false, into);
@@ -51,7 +55,7 @@ TEST_CASE("add_output_pairs: every entry, with v and without, on top of what is 
               const double wanted = before[e] + us[(c * n + k) * right * m + d * m + l] * second;
               worst = std::max(worst, std::abs(got[e] - wanted));
             }
-      CHECK(worst < 1e-14);
+      CHECK(worst < (dtype == DType::f32 ? 1e-5 : 1e-14));
     }
 }
 
@@ -92,15 +96,17 @@ TEST_CASE("add_output_pairs: what does not fit is refused in one line") {
 
 TEST_CASE("add_output_pairs: CUDA agrees with the CPU") {
   if (!test::gpu_here("add_output_pairs: CUDA agrees with the CPU")) return;
-  for (const bool symmetric : {false, true}) {
-    const Tensor u = draw({90, 90}, 1), v = draw({30, 30}, 2);
-    const Tensor here = Tensor::zeros({30, 30, 3, 3}, DType::f64),
-                 there = here.clone().to(Device::cuda());
-    add_output_pairs(u, v, 0.7, 0.2, symmetric, here);
-    add_output_pairs(u.to(Device::cuda()), v.to(Device::cuda()), 0.7, 0.2, symmetric, there);
-    const auto a = here.to_vector<double>(), b = there.to_vector<double>();
-    double worst = 0;
-    for (std::size_t e = 0; e < a.size(); ++e) worst = std::max(worst, std::abs(a[e] - b[e]));
-    CHECK(worst < 1e-14);
-  }
+  for (const int64_t n : {30, 200, 350})  // rows of 90, of 600, of 1050
+    for (const bool symmetric : {false, true}) {
+      CAPTURE(n);
+      const Tensor u = draw({3 * n, 3 * n}, 1), v = draw({n, n}, 2);
+      const Tensor here = Tensor::zeros({n, n, 3, 3}, DType::f64),
+                   there = here.clone().to(Device::cuda());
+      add_output_pairs(u, v, 0.7, 0.2, symmetric, here);
+      add_output_pairs(u.to(Device::cuda()), v.to(Device::cuda()), 0.7, 0.2, symmetric, there);
+      const auto a = here.to_vector<double>(), b = there.to_vector<double>();
+      double worst = 0;
+      for (std::size_t e = 0; e < a.size(); ++e) worst = std::max(worst, std::abs(a[e] - b[e]));
+      CHECK(worst < 1e-14);
+    }
 }

@@ -154,6 +154,17 @@ TEST_CASE("fused_mlp: tiles are shared by as many blocks as the shapes alone say
   CHECK(FusedTask::plan(net, 5, 100).tile_rows == 32);
 }
 
+TEST_CASE("fused_mlp: where not all gradients of weights are kept, 64 rows have no room") {
+  for (const std::size_t hidden : {1, 2, 3, 4})
+    for (const int inputs : {1, 9, 32, 33, 64, 128})
+      for (const int width : {1, 64, 128}) {
+        CAPTURE(hidden);
+        CAPTURE(inputs);
+        const FusedMlp net = problem_of({inputs, std::vector<Hidden>(hidden, {width})}).net;
+        CHECK((!net.fits(64) || FusedTask::plan(net, 1, 100, 64).keep));
+      }
+}
+
 TEST_CASE("fused_mlp block: a NaN, or a variance out of range, shows in its member's loss alone") {
   const Case c{9, {{33, Norm::affine}, {20}}, 1, 70, 3, true};
   const Problem problem = problem_of(c);

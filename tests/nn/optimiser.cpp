@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../../core/random.h"
+#include "../gpu.h"
 #include "message_of.h"
 
 using namespace keel;
@@ -21,7 +22,7 @@ double gradient(double parameter, int step, std::size_t i) {
 Tensor gradients_at(const Tensor& parameters, int step) {
   std::vector<double> values = parameters.to_vector<double>();
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = gradient(values[i], step, i);
-  return Tensor::from(values, parameters.shape()).to(parameters.dtype());
+  return Tensor::from(values, parameters.shape()).to(parameters.dtype()).to(parameters.device());
 }
 
 double difference(const Tensor& parameters, const std::vector<double>& oracle) {
@@ -32,12 +33,10 @@ double difference(const Tensor& parameters, const std::vector<double>& oracle) {
   return worst;
 }
 
-}  // namespace
-
-TEST_CASE("optimiser: Adam follows Kingma and Ba's algorithm 1") {
+void check_adam(Device device) {
   for (DType dtype : {DType::f32, DType::f64}) {
     const AdamOptions options{.lr = 0.01, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-6};
-    const Tensor parameters = normal({kElements}, {1, 0}, 1, dtype);
+    const Tensor parameters = normal({kElements}, {1, 0}, 1, dtype).to(device);
     std::vector<double> oracle = parameters.to_vector<double>();
     std::vector<double> m(kElements, 0), v(kElements, 0);
     Optimiser optimiser(options, parameters);
@@ -56,11 +55,11 @@ TEST_CASE("optimiser: Adam follows Kingma and Ba's algorithm 1") {
   }
 }
 
-TEST_CASE("optimiser: SGD with momentum as PyTorch's") {
+void check_sgd(Device device) {
   for (DType dtype : {DType::f32, DType::f64}) {
     for (double momentum : {0.0, 0.9}) {
       const SgdOptions options{.lr = 0.05, .momentum = momentum};
-      const Tensor parameters = normal({kElements}, {1, 0}, 1, dtype);
+      const Tensor parameters = normal({kElements}, {1, 0}, 1, dtype).to(device);
       std::vector<double> oracle = parameters.to_vector<double>(), v(kElements, 0);
       Optimiser optimiser(options, parameters);
       for (int step = 1; step <= 20; ++step) {
@@ -73,6 +72,18 @@ TEST_CASE("optimiser: SGD with momentum as PyTorch's") {
       CHECK(difference(parameters, oracle) < (dtype == DType::f32 ? 1e-5 : 1e-12));
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE("optimiser: Adam follows Kingma and Ba's algorithm 1") { check_adam(Device::cpu()); }
+
+TEST_CASE("optimiser: SGD with momentum as PyTorch's") { check_sgd(Device::cpu()); }
+
+TEST_CASE("optimiser: Adam and SGD on the GPU") {
+  if (!test::gpu_here("optimiser: Adam and SGD on the GPU")) return;
+  check_adam(Device::cuda());
+  check_sgd(Device::cuda());
 }
 
 TEST_CASE("optimiser: texts and bad input") {

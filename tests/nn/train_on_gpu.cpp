@@ -20,11 +20,12 @@ struct Trained {
   Tensor weights, losses;
 };
 
-Trained trained(const char* spec, Device device, TrainOptions options, std::int64_t members = 2) {
+Trained trained(const char* spec, Device device, TrainOptions options, DType dtype = DType::f32) {
   const Data data = some_data(20);
-  Net net(spec, 2, {.members = members, .device = device});
+  Net net(spec, 2, {.members = 2, .dtype = dtype, .device = device});
   options.epochs = kEpochs;
-  const TrainReport report = train(net, data.x.to(device), data.y.to(device), options);
+  const auto there = [&](const Tensor& t) { return t.to(dtype).to(device); };
+  const TrainReport report = train(net, there(data.x), there(data.y), options);
   CHECK(report.interrupted == (options.stop != nullptr));
   return {net.flat().to(Device::cpu()), report.losses};
 }
@@ -60,6 +61,15 @@ TEST_CASE("train: a GPU goes the CPU's way, and twice the same to the bit") {
     CHECK(same_bits(once.weights, twice.weights));
     CHECK(same_bits(once.losses, twice.losses));
   });
+}
+
+TEST_CASE("train: in float64 a GPU goes the CPU's way, too") {
+  if (!test::gpu_here("train: in float64 a GPU goes the CPU's way")) return;
+  const TrainOptions options{.batch = 6, .optimiser = AdamOptions{.lr = 0.003}};
+  const Trained cpu = trained(kSpec, Device::cpu(), options, DType::f64);
+  const Trained gpu = trained(kSpec, Device::cuda(), options, DType::f64);
+  CHECK(largest_difference(gpu.losses, cpu.losses) < 1e-10);
+  CHECK(largest_difference(gpu.weights, cpu.weights) < 1e-9);
 }
 
 TEST_CASE("train: a GPU's steps and what is done between them do not disturb each other") {

@@ -63,8 +63,10 @@ class Library {
     std::atexit([] {
       const Coverage all = ptx::coverage();
       std::printf("nvcc's code: %zu of %zu kernels have run\n", all.run, all.kernels);
-      if (const char* list = std::getenv("KEEL_EMULATED_PTX_LEFT"); list && *list)
-        for (const std::string& name : all.left) std::printf("not run: %s\n", name.c_str());
+      if (const char* list = std::getenv("KEEL_EMULATED_PTX_LEFT"); list && *list) {
+        std::ofstream file(list);
+        for (const std::string& name : all.left) file << name << '\n';
+      }
     });
   }
 
@@ -92,7 +94,7 @@ class Library {
       if (entry.code)
         ++result.run;
       else
-        result.left.push_back(key.second);
+        result.left.push_back(key.first + ": " + key.second);
     }
     return result;
   }

@@ -17,7 +17,7 @@ const Kernel* find_kernel(const void* host_kernel);
 /// the names of the rest where KEEL_EMULATED_PTX_LEFT is set.
 struct Coverage {
   std::size_t kernels = 0, run = 0;
-  std::vector<std::string> left;  // the names of those that have not
+  std::vector<std::string> left;  // those that have not, as "source: name"
 };
 Coverage coverage();
 
