@@ -3,6 +3,7 @@ PRESET ?= default
 JOBS ?= $(shell nproc)
 RESULTS ?= bench/results
 KEEL = build/keel
+TARGET = keel
 SOURCES = $(shell find core kernels nn ntk experiments tests bench keel.h -name '.?*' -prune -o \
             \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print 2>/dev/null)
 
@@ -28,9 +29,10 @@ setup:
 
 build: setup
 	@cmake --preset $(PRESET) --log-level=NOTICE
-	@cmake --build --preset $(PRESET) -j $(JOBS)
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target $(TARGET)
 
-test: build
+test:
+	@$(MAKE) --no-print-directory build TARGET=all
 	@ctest --preset $(PRESET)
 
 figures:
@@ -45,8 +47,8 @@ table1:
 	@$(MAKE) --no-print-directory build PRESET=default
 	$(KEEL) reproduce table1 --data "$(DATA)" --out table1 --resume
 
-bench: PRESET = default
-bench: build
+bench:
+	@$(MAKE) --no-print-directory build PRESET=default TARGET=keel_bench
 	build/keel_bench --results $(RESULTS) $(ARGS)
 
 gpu-check: setup
@@ -57,7 +59,7 @@ asan:
 
 # The thread sanitizer of older compilers wants addresses where they always were.
 tsan:
-	@$(MAKE) --no-print-directory build PRESET=tsan
+	@$(MAKE) --no-print-directory build PRESET=tsan TARGET=test_threaded
 	@if setarch -R true 2>/dev/null; then setarch -R ctest --preset tsan; else ctest --preset tsan; fi
 
 # A fresh folder, as only compiling a kernel makes ptxas report on it. No GPU is needed.
