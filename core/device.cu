@@ -92,7 +92,12 @@ void synchronize(Device device) {
 StreamScope::StreamScope(Device device) : device_(device) {
   if (device.is_cpu()) return;
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  synchronize(device);  // what the old stream wrote must be there for the new one
+  // What the old stream wrote must be there for the new one. What was freed on it may be had, too,
+  // unless it is a scope's: a recorded graph may be about to write there again.
+  if (current_stream(device) == default_stream(device.index()))
+    detail::settle_stream(device);
+  else
+    synchronize(device);
   cudaStream_t stream;
   cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   if (scoped_streams.size() <= static_cast<std::size_t>(device.index()))

@@ -143,11 +143,15 @@ class Pool {
     trim_locked();
   }
 
+  void settle_stream() {
+    std::lock_guard lock(mutex_);  // nobody frees more meanwhile
+    synchronize(device_);
+    forget_locked(current_stream(device_));
+  }
+
   void forget_stream(void* stream) noexcept {
     std::lock_guard lock(mutex_);
-    for (FreeLists::Waiting& waiting : shared_.all())
-      for (Block* block = waiting.head; block; block = block->next)
-        if (block->stream == stream) block->stream = nullptr;
+    forget_locked(stream);
   }
 
   MemoryStats stats() {
@@ -159,6 +163,12 @@ class Pool {
   void reset_peak() { peak_.store(in_use_.load()); }
 
  private:
+  void forget_locked(void* stream) noexcept {
+    for (FreeLists::Waiting& waiting : shared_.all())
+      for (Block* block = waiting.head; block; block = block->next)
+        if (block->stream == stream) block->stream = nullptr;
+  }
+
   Block* take_shared(std::size_t bytes, std::size_t capacity) {
     std::lock_guard lock(mutex_);
     if (Block* block = pop_shared(capacity)) return block;
@@ -262,6 +272,7 @@ void release(Block* block) noexcept {
 }
 
 void forget_stream(Device device, void* stream) noexcept { pool_of(device).forget_stream(stream); }
+void settle_stream(Device device) { pool_of(device).settle_stream(); }
 
 }  // namespace detail
 

@@ -16,6 +16,7 @@ struct Block;
 void retain(Block* block) noexcept;
 void release(Block* block) noexcept;
 void forget_stream(Device device, void* stream) noexcept;  // it is idle and about to be destroyed
+void settle_stream(Device device);  // waits for the current one; what was freed there any may take
 }  // namespace detail
 
 class Storage {

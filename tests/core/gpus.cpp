@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "../../core/device.h"
+#include "../../core/memory.h"
 #include "../../core/random.h"
 #include "../../core/tensor.h"
 #include "../../kernels/cholesky.h"
 #include "../../kernels/gemm.h"
 #include "../../kernels/layer_norm.h"
+#include "../../kernels/solve_lower.h"
 #include "../gpu.h"
 
 using namespace keel;
@@ -87,6 +89,21 @@ TEST_CASE("a GPU's freed memory is not another stream's while it may still be wr
   other.join();
   synchronize(Device::cuda());
   CHECK(kept.to_vector<float>() == std::vector<float>(12345, 1));
+}
+
+TEST_CASE("a GPU's stream of its own has the memory that was freed before, whole and in parts") {
+  if (!test::gpu_here("a GPU's stream of its own has the memory")) return;
+  const Device gpu = Device::cuda();
+  trim_memory(gpu);
+  const std::size_t available = available_memory(gpu), most = available / 4 * 3;
+  { const Storage freed(gpu, most); }
+  const StreamScope own_stream(gpu);
+  const auto asked = [&] { return memory_stats(gpu).system_allocations; };
+  const std::uint64_t before = asked();
+  { const Storage again(gpu, most); }
+  CHECK(asked() == before);
+  const Storage other(gpu, available / 2);  // beside the waiting block there is no room
+  CHECK(asked() > before);
 }
 
 TEST_CASE("two GPUs: a copy finds what the other has still to write") {
