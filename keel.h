@@ -37,6 +37,7 @@
 #include "kernels/relu.h"
 #include "kernels/sgd.h"
 #include "kernels/silu.h"
+#include "kernels/solve_lower.h"
 #include "kernels/sum.h"
 #include "kernels/triangle.h"
 #include "nn/layer.h"

@@ -7,6 +7,7 @@
 #include "../kernels/cholesky.h"
 #include "../kernels/gemm.h"
 #include "../kernels/layer_norm.h"
+#include "../kernels/solve_lower.h"
 #include "../ntk/jacobian.h"
 #include "statistics.h"
 #include "text_table.h"

@@ -109,80 +109,6 @@ int cpu_potrf(int64_t n, T* a, const WorkProgress& progress) {
   return 0;
 }
 
-/// Solves with a diagonal block of L, of `rows` rows and row stride n, for b [rows, k].
-template <class T>
-void solve_block(CBLAS_TRANSPOSE op, int64_t rows, int64_t n, int64_t k, const T* l, T* b) {
-  [[maybe_unused]] const OneBlasThread one;
-  const int size = static_cast<int>(rows), stride = static_cast<int>(n);
-  const int width = static_cast<int>(k);
-  if constexpr (std::is_same_v<T, float>) {
-    if (k == 1)
-      cblas_strsv(CblasRowMajor, CblasLower, op, CblasNonUnit, size, l, stride, b, 1);
-    else
-      cblas_strsm(CblasRowMajor, CblasLeft, CblasLower, op, CblasNonUnit, size, width, 1, l, stride,
-                  b, width);
-  } else {
-    if (k == 1)
-      cblas_dtrsv(CblasRowMajor, CblasLower, op, CblasNonUnit, size, l, stride, b, 1);
-    else
-      cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, op, CblasNonUnit, size, width, 1, l, stride,
-                  b, width);
-  }
-}
-
-/// into [out, k] -= op(l) x, with l [rows, cols] of row stride n. A few right sides: one at a time.
-template <class T>
-void subtract_product(CBLAS_TRANSPOSE op, int64_t rows, int64_t cols, int64_t n, int64_t k,
-                      const T* l, const T* x, T* into) {
-  constexpr int64_t kNarrow = 8;
-  [[maybe_unused]] const OneBlasThread one;
-  const int height = static_cast<int>(rows), width = static_cast<int>(cols);
-  const int stride = static_cast<int>(n), sides = static_cast<int>(k);
-  const int out = op == CblasNoTrans ? height : width, inner = op == CblasNoTrans ? width : height;
-  for (int64_t side = 0; k <= kNarrow && side < k; ++side)
-    if constexpr (std::is_same_v<T, float>)
-      cblas_sgemv(CblasRowMajor, op, height, width, -1, l, stride, x + side, sides, 1, into + side,
-                  sides);
-    else
-      cblas_dgemv(CblasRowMajor, op, height, width, -1, l, stride, x + side, sides, 1, into + side,
-                  sides);
-  if (k <= kNarrow) return;
-  if constexpr (std::is_same_v<T, float>)
-    cblas_sgemm(CblasRowMajor, op, CblasNoTrans, out, sides, inner, -1, l, stride, x, sides, 1,
-                into, sides);
-  else
-    cblas_dgemm(CblasRowMajor, op, CblasNoTrans, out, sides, inner, -1, l, stride, x, sides, 1,
-                into, sides);
-}
-
-// OpenBLAS solves narrow systems on one thread. Cut by the shape alone: a block of the diagonal,
-// then what it contributes to the rows that are left, on all threads.
-constexpr int64_t kDiagonal = 256, kRows = 512;
-constexpr int64_t kWorthThreads = int64_t{1} << 17;  // multiplications; fewer do not repay waking
-
-template <class T>
-void cpu_solve(bool transposed, int64_t n, int64_t k, const T* l, T* b) {
-  const auto op = transposed ? CblasTrans : CblasNoTrans;
-  const int64_t blocks = (n + kDiagonal - 1) / kDiagonal;
-  [[maybe_unused]] const bool threads = n * n * k / 2 > kWorthThreads;
-#pragma omp parallel if (threads)
-  for (int64_t step = 0; step < blocks; ++step) {
-    const int64_t block = transposed ? blocks - 1 - step : step;
-    const int64_t begin = block * kDiagonal, end = std::min(n, begin + kDiagonal);
-#pragma omp single
-    solve_block(op, end - begin, n, k, l + begin * n + begin, b + begin * k);
-    const int64_t first = transposed ? 0 : end, last = transposed ? begin : n;
-#pragma omp for schedule(static)
-    for (int64_t i = first; i < last; i += kRows) {
-      const int64_t count = std::min(kRows, last - i);
-      if (transposed)
-        subtract_product(op, end - begin, count, n, k, l + begin * n + i, b + begin * k, b + i * k);
-      else
-        subtract_product(op, count, end - begin, n, k, l + i * n + begin, b + begin * k, b + i * k);
-    }
-  }
-}
-
 #ifdef KEEL_WITH_CUDA
 
 int cuda_potrf(const Tensor& a) {
@@ -204,24 +130,6 @@ int cuda_potrf(const Tensor& a) {
   return work.read_info(device);
 }
 
-/// Row-major L x = b is, columns first, x' L' = b': the upper triangle from the right. With numbers
-/// of 64 bits: from 46,341 rows on l has 2^31 elements.
-template <class T>
-void cuda_solve(bool transposed, const Tensor& l, const Tensor& b) {
-  const int64_t n = b.size(0), k = b.size(1);
-  const cublasHandle_t handle = cublas_handle(b.device(), b.dtype());
-  const auto op = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  const T one = 1;
-  if constexpr (std::is_same_v<T, float>)
-    cublas_check(cublasStrsm_64(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, op,
-                                CUBLAS_DIAG_NON_UNIT, k, n, &one, l.data<T>(), n, b.data<T>(), k),
-                 "cublasStrsm_64");
-  else
-    cublas_check(cublasDtrsm_64(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, op,
-                                CUBLAS_DIAG_NON_UNIT, k, n, &one, l.data<T>(), n, b.data<T>(), k),
-                 "cublasDtrsm_64");
-}
-
 #endif
 
 void check_square(const char* tag, const Tensor& a) {
@@ -229,22 +137,6 @@ void check_square(const char* tag, const Tensor& a) {
                     a.shape());
   check<ShapeError>(a.size(0) <= std::numeric_limits<int>::max(), tag,
                     "got {} rows, wanted fewer than 2^31", a.size(0));
-}
-
-void solve(const char* tag, bool transposed, const Tensor& l, const Tensor& b) {
-  check_square(tag, l);
-  check_same_kind(tag, "l", l, "b", b);
-  check<ShapeError>(
-      b.rank() == 2 && b.size(0) == l.size(0) && b.size(1) <= std::numeric_limits<int>::max(), tag,
-      "got b {}, wanted [{}, k]", b.shape(), l.size(0));
-  if (b.elements() == 0) return;
-  dispatch(b.dtype(), [&](auto t) {
-    using T = decltype(t);
-#ifdef KEEL_WITH_CUDA
-    if (b.device().is_cuda()) return cuda_solve<T>(transposed, l, b);
-#endif
-    cpu_solve(transposed, b.size(0), b.size(1), l.data<T>(), b.data<T>());
-  });
 }
 
 }  // namespace
@@ -267,11 +159,6 @@ std::optional<int64_t> cholesky(const Tensor& a, const WorkProgress& progress) {
     if (!std::isfinite(pivots[i])) return i;
   if (info > 0) return done;
   return {};
-}
-
-void solve_lower(const Tensor& l, const Tensor& b) { solve("solve_lower", false, l, b); }
-void solve_lower_transposed(const Tensor& l, const Tensor& b) {
-  solve("solve_lower_transposed", true, l, b);
 }
 
 }  // namespace keel

@@ -1,4 +1,4 @@
-// Cholesky factors and the triangular solves with them, in place, on the lower triangle alone.
+// Cholesky factors, in place, on the lower triangle alone.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,5 @@ namespace keel {
 /// `progress` counts multiplications on the CPU; a GPU says nothing before the end.
 [[nodiscard]] std::optional<std::int64_t> cholesky(const Tensor& a,
                                                    const WorkProgress& progress = {});
-
-/// b [n, k] becomes L^-1 b. On the CPU the same bits for any number of threads.
-void solve_lower(const Tensor& l, const Tensor& b);
-
-/// b [n, k] becomes L'^-1 b.
-void solve_lower_transposed(const Tensor& l, const Tensor& b);
 
 }  // namespace keel

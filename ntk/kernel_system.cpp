@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "../kernels/cholesky.h"
+#include "../kernels/solve_lower.h"
 #include "../kernels/triangle.h"
 #include "lanczos.h"
 #include "repeated_rows.h"

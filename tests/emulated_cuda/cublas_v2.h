@@ -29,16 +29,22 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t);
 cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t);
 cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, std::size_t);
 
-#define KEEL_EMULATED_BLAS(T, Gemm, Trsm)                                                        \
+#define KEEL_EMULATED_BLAS(T, Gemm, Trsm, Trsv, Gemv)                                            \
   cublasStatus_t Gemm(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, \
                       const T* alpha, const T* a, int lda, long long stride_a, const T* b,       \
                       int ldb, long long stride_b, const T* beta, T* c, int ldc,                 \
                       long long stride_c, int count);                                            \
   cublasStatus_t Trsm(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t,     \
                       cublasDiagType_t, std::int64_t m, std::int64_t n, const T* alpha,          \
-                      const T* a, std::int64_t lda, T* b, std::int64_t ldb);
-KEEL_EMULATED_BLAS(float, cublasSgemmStridedBatched, cublasStrsm_64)
-KEEL_EMULATED_BLAS(double, cublasDgemmStridedBatched, cublasDtrsm_64)
+                      const T* a, std::int64_t lda, T* b, std::int64_t ldb);                     \
+  cublasStatus_t Trsv(cublasHandle_t, cublasFillMode_t, cublasOperation_t, cublasDiagType_t,     \
+                      std::int64_t n, const T* a, std::int64_t lda, T* x, std::int64_t step);    \
+  cublasStatus_t Gemv(cublasHandle_t, cublasOperation_t, std::int64_t m, std::int64_t n,         \
+                      const T* alpha, const T* a, std::int64_t lda, const T* x,                  \
+                      std::int64_t step_x, const T* beta, T* y, std::int64_t step_y);
+KEEL_EMULATED_BLAS(float, cublasSgemmStridedBatched, cublasStrsm_64, cublasStrsv_64, cublasSgemv_64)
+KEEL_EMULATED_BLAS(double, cublasDgemmStridedBatched, cublasDtrsm_64, cublasDtrsv_64,
+                   cublasDgemv_64)
 #undef KEEL_EMULATED_BLAS
 
 cublasStatus_t cublasDsymv_64(cublasHandle_t, cublasFillMode_t, std::int64_t n, const double* alpha,

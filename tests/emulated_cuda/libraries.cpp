@@ -153,6 +153,28 @@ cublasStatus_t cublasDtrsm_64(cublasHandle_t handle, cublasSideMode_t side, cubl
   return trsm(handle, side, half, op, m, n, alpha, a, lda, b, ldb);
 }
 
+#define KEEL_EMULATED_VECTORS(T, Trsv, Gemv, trsv, gemv)                                           \
+  cublasStatus_t Trsv(cublasHandle_t handle, cublasFillMode_t half, cublasOperation_t op,          \
+                      cublasDiagType_t, std::int64_t n, const T* a, std::int64_t lda, T* x,        \
+                      std::int64_t step) {                                                         \
+    const bool valid = n >= 0 && lda >= std::max<std::int64_t>(1, n) && step != 0;                 \
+    return queue(handle, valid, [=] {                                                              \
+      trsv(CblasColMajor, of(half), of(op), CblasNonUnit, n, a, lda, x, step);                     \
+    });                                                                                            \
+  }                                                                                                \
+  cublasStatus_t Gemv(cublasHandle_t handle, cublasOperation_t op, std::int64_t m, std::int64_t n, \
+                      const T* alpha, const T* a, std::int64_t lda, const T* x,                    \
+                      std::int64_t step_x, const T* beta, T* y, std::int64_t step_y) {             \
+    const bool valid =                                                                             \
+        m >= 0 && n >= 0 && lda >= std::max<std::int64_t>(1, m) && step_x != 0 && step_y != 0;     \
+    return queue(handle, valid, [=, alpha = *alpha, beta = *beta] {                                \
+      gemv(CblasColMajor, of(op), m, n, alpha, a, lda, x, step_x, beta, y, step_y);                \
+    });                                                                                            \
+  }
+KEEL_EMULATED_VECTORS(float, cublasStrsv_64, cublasSgemv_64, cblas_strsv, cblas_sgemv)
+KEEL_EMULATED_VECTORS(double, cublasDtrsv_64, cublasDgemv_64, cblas_dtrsv, cblas_dgemv)
+#undef KEEL_EMULATED_VECTORS
+
 cublasStatus_t cublasDsymv_64(cublasHandle_t handle, cublasFillMode_t half, std::int64_t n,
                               const double* alpha, const double* a, std::int64_t lda,
                               const double* x, std::int64_t step_x, const double* beta, double* y,

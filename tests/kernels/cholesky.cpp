@@ -9,6 +9,7 @@
 #include "../../core/random.h"
 #include "../../core/threads.h"
 #include "../../kernels/gemm.h"
+#include "../../kernels/solve_lower.h"
 #include "../../kernels/triangle.h"
 #include "../gpu.h"
 
@@ -124,33 +125,6 @@ void check_pivot(int64_t n, int64_t bad, double value, DType dtype, Device devic
   CHECK(*pivot == bad);
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
-  double most = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) most = std::max(most, std::abs(x[i] - y[i]));
-  return most;
-}
-
-void check_solves(Device device) {
-  for (int64_t n : {1, 2, 65, 256, 257, 600})
-    for (int64_t k : {1, 8, 9, 70})
-      for (DType dtype : {DType::f32, DType::f64}) {
-        CAPTURE(n);
-        CAPTURE(k);
-        const Tensor l = positive_definite(n, 10, dtype);
-        REQUIRE_FALSE(cholesky(l).has_value());
-        const Tensor clean = lower_part(l, false);
-        const Tensor x = normal({n, k}, {.seed = 3, .stream = 1}, 1, dtype);
-        for (bool transposed : {false, true}) {
-          const Tensor b = Tensor::empty({n, k}, dtype);
-          gemm(transposed ? Transpose::yes : Transpose::no, Transpose::no, 1, clean, x, 0, b);
-          const Tensor solution = b.to(device).clone();
-          (transposed ? solve_lower_transposed : solve_lower)(l.to(device), solution);
-          CHECK(largest_difference(solution, x) < 3000 * epsilon_of(dtype));
-        }
-      }
-}
-
 }  // namespace
 
 TEST_CASE("cholesky has LAPACK's residual and leaves the upper triangle alone") {
@@ -190,16 +164,6 @@ TEST_CASE("cholesky of no rows is done, of no square is refused") {
                        ShapeError);
 }
 
-TEST_CASE("triangular solves undo triangular products") { check_solves(Device::cpu()); }
-
-TEST_CASE("triangular solves refuse what does not fit and do nothing for no columns") {
-  CHECK_THROWS_WITH_AS(solve_lower(Tensor::zeros({2, 2}), Tensor::zeros({3, 1})),
-                       "solve_lower: got b [3, 1], wanted [2, k]", ShapeError);
-  CHECK_THROWS_AS(solve_lower_transposed(Tensor::zeros({2, 2}), Tensor::zeros({2, 1}, DType::f64)),
-                  ShapeError);
-  solve_lower(Tensor::zeros({2, 2}), Tensor::zeros({2, 0}));
-}
-
 TEST_CASE("solves and symmetric products have the same bits for any number of threads") {
   const int64_t n = 1001;
   const Tensor a = positive_definite(n, 10, DType::f64), l = a.clone();
@@ -221,10 +185,9 @@ TEST_CASE("solves and symmetric products have the same bits for any number of th
   }
 }
 
-TEST_CASE("factorisations and solves on the GPU") {
-  if (!test::gpu_here("factorisations and solves on the GPU")) return;
+TEST_CASE("factorisations on the GPU") {
+  if (!test::gpu_here("factorisations on the GPU")) return;
   const Device device = Device::cuda();
   check_factors(device);
   for (int64_t n : {1, 2, 65, 700}) check_pivot(n, n / 2, -1, DType::f64, device);
-  check_solves(device);
 }
