@@ -23,8 +23,8 @@ Timing summary(std::vector<double> times);
 
 /// Repeats f for at least `seconds` and `repeats` times, after up to three times unmeasured; waits
 /// for the device before reading the clock. `prepare` runs before each, unmeasured too. Without one
-/// a repetition on a GPU is as many calls as take a millisecond, queued one behind another as in
-/// use, and its time that of a call: bench/peers/common.py measures the same way.
+/// a repetition on a GPU is as many calls as take 10 ms, queued one behind another as in use, and
+/// its time that of a call: bench/peers/common.py measures the same way.
 Timing measure(Device device, const std::function<void()>& f, double seconds = 0.5,
                std::size_t repeats = 7, const std::function<void()>& prepare = {});
 
@@ -48,6 +48,7 @@ struct Row {
   std::string note = {};
   std::vector<PeerTime> peers = {};
   Roof roof = Roof::float32;
+  std::optional<double> copy_fraction = {};  ///< of the bandwidth of a copy of the same size
 };
 
 /// What the machine can do, measured in the same run: every row is shown against it.
@@ -71,6 +72,10 @@ class Report {
 
   void print_header() const;
   void add(const Row& row);
+
+  /// More peers of a row that was added before they ran: they may take minutes, and a run that is
+  /// cut off by then has the row.
+  void add_peers(const std::string& row, const std::vector<PeerTime>& peers);
 
   /// Work that this run does not measure, by name, and why.
   void leave_out(const std::string& name, const std::string& why);

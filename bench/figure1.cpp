@@ -128,19 +128,19 @@ void bench_figure1(Report& report, Device device, const Options& options) {
   // Forward and backward: three products a layer, but no d_x of the first.
   const double flop = 2.0 * kPoints * (3 * (kWidth * kWidth + kWidth) + 2 * kWidth) *
                       static_cast<double>(epochs) * kNets;
+  const std::string row =
+      fmt::format("Figure 1: 60 nets x {} epochs{}", epochs, on_threads(device));
+  report.add({row, summary(times), 0, flop, fmt::format("worst loss {:.2g}", worst)});
+  bench_breakdown(report, device);
   // Peers are timed on fewer epochs and scaled, as their JSON says.
   const double share = static_cast<double>(epochs) / kEpochs;
-  std::vector<PeerTime> peers;
   const auto add = [&](const char* name, const std::string& arguments) {
-    peers.push_back(peer_time(name, device, "fig1.py", arguments, share));
+    report.add_peers(row, {peer_time(name, device, "fig1.py", arguments, share)});
   };
   add("PyTorch eager", "--peer torch-eager --nets 12 --epochs 100");
   add("PyTorch eager, fused Adam", "--peer torch-eager-fused --nets 12 --epochs 100");
   for (const char* peer : {"jax-map", "jax-vmap", "torch-compile"})
     add(peer, fmt::format("--peer {} --epochs 300", peer));
-  report.add({fmt::format("Figure 1: 60 nets x {} epochs{}", epochs, on_threads(device)),
-              summary(times), 0, flop, fmt::format("worst loss {:.2g}", worst), peers});
-  bench_breakdown(report, device);
   check(options.quick || worst < 0.02, "bench", "a net ends at a loss of {}, wanted less than 0.02",
         worst);
 }

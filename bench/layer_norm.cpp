@@ -93,38 +93,39 @@ std::vector<PeerTime> times_of(const std::vector<PeerRun>& peers, const std::str
   return times;
 }
 
-void bench_size(Report& report, Device device, const Size& size,
-                const std::vector<PeerRun>& peers) {
+std::string row_name(const std::string& what, const Size& size, Device device) {
+  return what + " " + size.str(" x ") + on_threads(device);
+}
+
+void bench_size(Report& report, Device device, const Size& size) {
   const Shape shape{size.rows, size.cols};
   const Tensor x = normal(shape, {1, 1}).to(device), d_out = normal(shape, {1, 2}).to(device);
   const Tensor gain = Tensor::full({size.cols}, 1, DType::f32, device);
   const Tensor bias = Tensor::zeros({size.cols}, DType::f32, device);
   const double once = sizeof(float) * static_cast<double>(size.rows * size.cols);
-  const std::string where = size.str(" x ") + on_threads(device);
 
   Timing copied;
   {
     const Tensor into = Tensor::empty(shape, DType::f32, device);
     copied = measure(device, [&] { copy(into, x); });
   }
-  report.add({"copy " + where, copied, 2 * once});
-  const auto against_copy = [&](const Timing& time, double share) {
-    return fmt::format("{:.2f} x the copy of its bytes", time.median / (share * copied.median));
+  report.add({row_name("copy", size, device), copied, 2 * once});
+  const auto add = [&](const std::string& what, const Timing& time, double arrays) {
+    report.add({.name = row_name(what, size, device),
+                .time = time,
+                .bytes = arrays * once,
+                .copy_fraction = arrays / 2 * copied.median / time.median});
   };
   for (const Case norm : {Case{false}, Case{true}}) {
     verify(norm, x, d_out, gain, bias);
     const std::string name = norm.name();
-    const Timing forward = measure(device, [&] { norm(x, gain, bias); });
-    report.add({name + " forward " + where, forward, 2 * once, 0, against_copy(forward, 1),
-                times_of(peers, name + " forward", size)});
+    add(name + " forward", measure(device, [&] { norm(x, gain, bias); }), 2);
     Tape tape;
     const Var vx = tape.leaf(x), vg = tape.leaf(gain), vb = tape.leaf(bias);
     const Var out = norm(vx, vg, vb);
     DropInput gradients(vx);
-    const Timing backward = measure(device, [&] { tape.backward(out, d_out, gradients); });
     // Reads x and d_out, writes d_x.
-    report.add({name + " backward " + where, backward, 3 * once, 0, against_copy(backward, 1.5),
-                times_of(peers, name + " backward", size)});
+    add(name + " backward", measure(device, [&] { tape.backward(out, d_out, gradients); }), 3);
   }
 }
 
@@ -138,6 +139,16 @@ std::vector<PeerRun> run_peers(Device device, const std::vector<Size>& sizes) {
   std::vector<PeerRun> peers = {run("PyTorch", "eager"), run("torch.compile", "compile")};
   if (device.is_cuda()) peers.push_back(run("Triton", "triton"));
   return peers;
+}
+
+void bench_peers(Report& report, Device device, const std::vector<Size>& sizes) {
+  const std::vector<PeerRun> peers = run_peers(device, sizes);
+  for (const Size& size : sizes)
+    for (const Case norm : {Case{false}, Case{true}})
+      for (const char* pass : {" forward", " backward"}) {
+        const std::string what = norm.name() + std::string(pass);
+        report.add_peers(row_name(what, size, device), times_of(peers, what, size));
+      }
 }
 
 }  // namespace
@@ -154,8 +165,8 @@ void bench_layer_norm(Report& report, Device device, const Options& options) {
   }
   for (const int threads : thread_choices(device)) {
     const ThreadLimit limit(threads);
-    const std::vector<PeerRun> peers = run_peers(device, sizes);
-    for (const Size& size : sizes) bench_size(report, device, size, peers);
+    for (const Size& size : sizes) bench_size(report, device, size);
+    bench_peers(report, device, sizes);
   }
 }
 

@@ -1,4 +1,6 @@
 // The table for people and the same rows as JSON.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -10,7 +12,9 @@
 namespace keel::bench {
 namespace {
 
-constexpr double kSample = 1e-3;  // seconds of queued calls that make a repetition on a GPU
+// Seconds of queued calls that make a repetition on a GPU: launching the first and waking up after
+// the last take 10 to 15 us, which is too much of a single millisecond.
+constexpr double kSample = 10e-3;
 
 std::string duration(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.1f}us", seconds * 1e6);
@@ -26,6 +30,12 @@ std::string words(const PeerTime& peer, double ours) {
   if (!peer.seconds) return fmt::format("{} not measured ({})", peer.name, peer.problem);
   return fmt::format("{} {}{}: {:.2f} x", peer.name, duration(*peer.seconds),
                      peer.scaled ? " (scaled)" : "", *peer.seconds / ours);
+}
+
+std::string words(const std::vector<PeerTime>& peers, double ours) {
+  std::string all;
+  for (const PeerTime& peer : peers) all += (all.empty() ? "" : ", ") + words(peer, ours);
+  return all;
 }
 
 nlohmann::json json_of(const PeerTime& peer, double ours) {
@@ -107,15 +117,15 @@ void Report::add(const Row& row) {
   const double moving = row.bytes / roofline_.copy;
   const double computing = row.flop > 0 ? row.flop / roofline_.of(row.roof).value() : 0;
   const double least = std::max(moving, computing);
-  std::string note = row.note;
-  nlohmann::json peers = nlohmann::json::array();
-  for (const PeerTime& peer : row.peers) {
-    note += (note.empty() ? "" : ", ") + words(peer, t);
-    peers.push_back(json_of(peer, t));
-  }
+  std::vector<std::string> notes;
+  if (!row.note.empty()) notes.push_back(row.note);
+  if (row.copy_fraction)
+    notes.push_back(fmt::format("{:.0f}% of the copy's bandwidth", 100 * *row.copy_fraction));
+  if (!row.peers.empty()) notes.push_back(words(row.peers, t));
   fmt::print("{:<52} {:>10} {:>9}..{:>8} {:>10} {:>10} {:>6} {}\n", row.name, duration(t),
              duration(row.time.fastest), duration(row.time.slowest), rate(row.bytes / t),
-             rate(row.flop / t), least > 0 ? fmt::format("{:.0f}%", 100 * least / t) : "", note);
+             rate(row.flop / t), least > 0 ? fmt::format("{:.0f}%", 100 * least / t) : "",
+             fmt::join(notes, ", "));
   std::fflush(stdout);
   rows_.push_back({{"name", row.name},
                    {"median_s", t},
@@ -126,11 +136,24 @@ void Report::add(const Row& row) {
                    {"roof", nullptr},
                    {"roofline_fraction", nullptr},
                    {"note", row.note},
-                   {"peers", peers}});
+                   {"peers", nlohmann::json::array()}});
+  for (const PeerTime& peer : row.peers) rows_.back()["peers"].push_back(json_of(peer, t));
   if (least > 0) {
     rows_.back()["roof"] = moving >= computing ? "copy" : name_of(row.roof);
     rows_.back()["roofline_fraction"] = least / t;
   }
+  if (row.copy_fraction) rows_.back()["copy_fraction"] = *row.copy_fraction;
+  changed_(*this);
+}
+
+void Report::add_peers(const std::string& row, const std::vector<PeerTime>& peers) {
+  const auto at = std::find_if(rows_.begin(), rows_.end(),
+                               [&](const nlohmann::json& other) { return other["name"] == row; });
+  check(at != rows_.end(), "bench", "peers of a row that there is not: {}", row);
+  const double ours = (*at)["median_s"];
+  fmt::print("{:<52} beside {}\n", row, words(peers, ours));
+  std::fflush(stdout);
+  for (const PeerTime& peer : peers) (*at)["peers"].push_back(json_of(peer, ours));
   changed_(*this);
 }
 

@@ -93,7 +93,7 @@ def keep_freed_memory():
 
 def measure(work, synchronize=None, seconds=0.5, repeats=7):
     """Seconds of a call of work(): {"seconds": median, "fastest", "slowest"}, as keel_bench measures. `synchronize`, which a GPU
-    needs, waits for the device; then a repetition is as many calls as take a millisecond."""
+    needs, waits for the device; then a repetition is as many calls as take 10 ms."""
     def repetition(calls):
         if synchronize:
             synchronize()
@@ -105,7 +105,7 @@ def measure(work, synchronize=None, seconds=0.5, repeats=7):
         return (time.perf_counter() - start) / calls
 
     last = [repetition(1) for _ in range(3)][-1]
-    calls = max(1, int(1e-3 / last)) if synchronize else 1
+    calls = max(1, int(10e-3 / last)) if synchronize else 1
     times, start = [], time.perf_counter()
     while len(times) < repeats or time.perf_counter() - start < seconds:
         times.append(repetition(calls))
