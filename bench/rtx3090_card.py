@@ -12,6 +12,7 @@ SHARED, SHARED_BLOCK = 100 << 10, 99 << 10  # of an SM; most a block
 SHARED_RESERVED, SHARED_STEP = 1 << 10, 128  # of each block
 
 BANDWIDTH = 936e9
+LINK = 64 * 1.7e9  # from the L2 to one SM: 64 bytes a cycle
 FLOAT32, FLOAT64 = 35.6e12, 0.556e12
 MEMORY, L2 = 24e9, 6e6
 

@@ -19,8 +19,8 @@ NET = "dense(128) layernorm(affine=0) relu dense(128) layernorm(affine=0) relu d
 @dataclass
 class Kernel:
     """program: as the log has it. width: of the rows its launcher was told. threads: of a block,
-    which the sources must confirm, as they must `dynamic` bytes of shared memory. whole, long_runs:
-    what the Program says of itself."""
+    which the sources must confirm, as they must `dynamic` bytes of shared memory. whole, long_runs,
+    rereads: what the Program says of itself."""
     label: str
     program: str
     width: int
@@ -31,12 +31,13 @@ class Kernel:
     per_block: int = 1  # groups
     whole: bool = False
     long_runs: bool = False
+    rereads: bool = False
 
     def locate(self, launchers):
         group, members, self.per_block = launchers.group(
-            self.scalar, self.width, self.long_runs, self.whole)
+            self.scalar, self.width, self.long_runs, self.rereads, self.whole)
         self.name = f"tile_kernel<{group}, {self.program}>"
-        self.confirm(members * self.per_block, launchers.dynamic)
+        self.confirm(members * self.per_block, 0)
 
     def confirm(self, threads, dynamic):
         for what, mine, theirs in (("threads", self.threads, threads),
@@ -58,9 +59,10 @@ class Work:
     roof: Roof
     efficiency: dict
     launches: int = 1
+    even: bool = True  # blocks share the memory's bandwidth evenly
 
     def expected(self):
-        even = card.balance(self.blocks)
+        even = card.balance(self.blocks) if self.even else 1
         return self.roof.expected({bound: share * even for bound, share in
                                    self.efficiency.items()}, FLOOR * self.launches)
 
@@ -78,7 +80,7 @@ def layer_norm_kernels():
                 label = f"layer_norm{'_relu' * relu} {op.lower()}, {width} columns"
                 kernels[f"ln{'r' * relu} {op} {width}"] = Kernel(
                     label, row_program(program), width, threads, whole=True,
-                    long_runs=op == "Forward")
+                    long_runs=op == "Forward", rereads=True)
     return kernels
 
 
@@ -106,10 +108,13 @@ def all_kernels(launchers, constants):
     if constants["tensor_product"]:
         raise sources.Stale("factor_gram: gram_product gives this card tensor cores, the page has "
                             "the kernel of multiply-adds")
-    gram = Kernel("factor_gram: contraction", "", 0, 256,
+    sources.wanted("kernels/factor_gram.cu", r"Block::kShared \* static_cast<int>\(sizeof\(T\)\)")
+    gram = Kernel("factor_gram: contraction", "", 0, 256, dynamic=45056,
                   name="gram_kernel<float, FmaProduct<float>>")
-    gram.confirm(constants["threads"], sources.dynamic_shared("kernels/factor_gram.cu"))
-    return kernels | {"gram": gram}
+    gram.confirm(constants["threads"], constants["shared"])
+    sums = Kernel("sum_rows of up to 4096 rows", "", 0, 1024, name="sum_few_rows<float>")
+    sums.confirm(sources.constant("kernels/sum.cu", "kThreads"), 0)
+    return kernels | {"gram": gram, "sums": sums}
 
 
 def layer_norm_limits():
@@ -129,9 +134,32 @@ def layer_norm_works(kernels):
             key = f"lnr {op} {d}"
             chunks = layer_norm_chunks(n)
             roof, tiles = layer_norm_roof(op, n, d, chunks), n if op == "Forward" else chunks
-            works.append(Work(f"layer_norm(_relu) {op.lower()}, {n} x {d}", key,
-                              kernels[key].blocks(tiles), roof, STREAM))
+            label = f"layer_norm(_relu) {op.lower()}, {n} x {d}"
+            works.append(Work(label, key, kernels[key].blocks(tiles), roof, STREAM))
+            if op == "Backward":
+                works.append(parameter_sums(f"{label}: its sums", kernels["sums"], chunks, d))
     return works
+
+
+def sum_rows(s, n, d):
+    """(bytes, launches) of s members, n rows: levels of kChunk, the last two of them at once."""
+    chunk, bytes_, launches = sources.constant("kernels/sum.cu", "kChunk"), 0, 1
+    while n > chunk * chunk:
+        chunks = math.ceil(n / chunk)
+        bytes_, launches = bytes_ + 4 * s * d * (n + chunks), launches + 1
+        n = chunks
+    return bytes_ + 4 * s * d * (n + 1), launches
+
+
+def parameter_sums(label, kernel, chunks, d):
+    """Of d_gain and of d_bias: few blocks, each of which gets what an SM's own link delivers."""
+    bytes_, launches = sum_rows(1, chunks, d)
+    lanes = math.ceil(chunks / sources.constant("kernels/sum.cu", "kChunk"))
+    width = min(128, 2 ** int(math.log2(kernel.threads / min(lanes, chunks))))
+    blocks = math.ceil(d / width)
+    link = blocks * card.LINK / card.BANDWIDTH
+    return Work(label, "sums", blocks, Roof(2 * bytes_), {**STREAM, "memory": min(0.85, link)},
+                2 * launches, even=False)
 
 
 def layer_norm_roof(op, n, d, chunks=0):
@@ -157,10 +185,11 @@ class Gram:
     def roof(self):
         c, n = self.constants, self.n
         entries = self.tiles * c["tile_rows"] * c["tile_cols"]
-        # A row of tiles streams the panels up to its diagonal, which the L2 does not keep, unless
-        # all panels fit in it.
+        # A band of rows of tiles streams the panels up to its diagonal, which the L2 does not keep,
+        # unless all panels fit in it.
         panels = 4 * n * self.depth
-        passes = 1 if panels < card.L2 else (self.tile_rows + 1) / 2 + 1
+        bands = math.ceil(self.tile_rows / c["band"])
+        passes = 1 if panels < card.L2 else (bands + 1) / 2 + 1
         return Roof(2 * n * (n + 1) + panels * passes, 2 * self.depth * entries)
 
     @property
@@ -229,12 +258,13 @@ FORMULAS = [
     ("layer_norm(_relu) forward", "8nd + 8n", "12nd"),
     ("layer_norm(_relu) backward", "12nd + 8n + 8cd, c = ceil(n / max({}, ceil(n / {})))".format(
         *layer_norm_limits()), "26nd"),
+    ("its sums", "8d(c + 1), above 4096 chunks 8d(c + c / 64) more; twice", "-"),
     ("adam", "28p", "13p"),
     ("relu; backward", "8nd; 12nd", "nd; 2nd"),
     ("mse", "8n", "3n"),
     ("gather_rows", "n(64 + 4d + 8): two sectors of 32 bytes a row", "-"),
-    ("factor_gram: contraction", "2n(n + 1) + 4nD((t + 1) / 2 + 1), t = ceil(n / 128)",
-     "2D of 128 x 64 entries in t(t + 1) tiles"),
+    ("factor_gram: contraction", "2n(n + 1) + 4nD((b + 1) / 2 + 1), b = ceil(n / 2048)",
+     "2D of 128 x 64 entries in t(t + 1) tiles, t = ceil(n / 128)"),
     ("factor_gram: its panels", "4n(C + D)", "-"),
     ("mirror_lower; scale_lower", "4nn; 6n(n + 1)", "scale: 3 double instructions an entry"),
     ("kernel_pairs", "16 a pair, n(n + 1) / 2 pairs", "{pair} double instructions a pair"),

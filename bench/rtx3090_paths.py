@@ -32,14 +32,8 @@ class Path:
 
 
 def sum_rows(s, n, d):
-    """s members, n rows: levels of 64 until one row is left."""
-    chunk, bytes_, launches = sources.constant("kernels/sum.cu", "kChunk"), 0, 0
-    while True:
-        chunks = math.ceil(n / chunk)
-        bytes_, launches = bytes_ + 4 * s * d * (n + chunks), launches + 1
-        if chunks == 1:
-            return Op(Roof(bytes_), hot.STREAM, launches)
-        n = chunks
+    bytes_, launches = hot.sum_rows(s, n, d)
+    return Op(Roof(bytes_), hot.STREAM, launches)
 
 
 def gemm(s, m, n, k, reads_c=False):

@@ -48,7 +48,10 @@ class Launchers:
                                              r"Group::kMembers;")[1])
         slots = wanted(self.PATH, r"kSlots = kLong \? (\d+) : (\d+) / kDoubled;")
         narrow = wanted(self.PATH, r"kNarrow = kLong \? (\d+) : (\d+);")
-        held = wanted(self.PATH, r"kHeld = ([^;]+);")[1]
+        held = wanted(self.PATH, r"kWidestHeld =\s+kRereads<Program> \? (\d+) / "
+                                 r"sizeof\(typename Program::Scalar\)\s*: (\d+);")
+        wanted(self.PATH, r"kHeld = kWidestHeld<Program>;")
+        self.widest_read_once = int(held[2])
         wanted(self.PATH, r"kLong = kLongRuns<Program> && kDoubled == 1;")
         found = re.findall(self.GROUP, text_of(self.PATH))
         self.groups = {}  # {(scalar, long runs): [(widest row, members, slots)]}
@@ -57,7 +60,7 @@ class Launchers:
                 which = 1 if long_runs and doubled == 1 else 2
                 names = {"kDoubled": doubled, "kNarrow": narrow[which],
                          "kSlots": slots[1] if which == 1 else int(slots[2]) // doubled}
-                names["kHeld"] = arithmetic(held, names)
+                names["kHeld"] = int(held[1]) // (4 * doubled)
                 self.groups[scalar, long_runs] = [
                     (arithmetic(widest, names) if widest else 1 << 62, arithmetic(members, names),
                      arithmetic(count, names)) for widest, members, count in found]
@@ -65,25 +68,26 @@ class Launchers:
             raise Stale(f"{self.PATH}: wanted four groups, got {found}")
         self.run = int(wanted(self.PATH, r"launch_tiles<1024, 1024>\(device, \{1, n, (\d+)\}")[1])
         self.pairs = int(wanted(self.PATH, r"\bdevice\S*\) \? (\d+) : \d+\}")[1])
-        self.dynamic = dynamic_shared(self.PATH)
+        no_dynamic_shared(self.PATH)
         wanted(self.PATH, r"kGroups = kGroupsPerBlock<Group>;.{0,160}"
                           r"blocks,\s+Group::kMembers \* kGroups,")
 
-    def group(self, scalar, width, long_runs, whole):
+    def group(self, scalar, width, long_runs, rereads, whole):
         """(its name, members, groups a block): who works on rows of this width."""
-        members, slots = next(g[1:] for g in self.groups[scalar, long_runs] if width <= g[0])
+        held = 1 << 62 if rereads else self.widest_read_once
+        members, slots = next(g[1:] for g in self.groups[scalar, long_runs]
+                              if width <= g[0] and (g[0] <= held or g[2] == 0))
         whole = whole and slots > 0  # what streams does not ask
         name = f"CudaGroup<{members}, {slots}, {scalar}, {str(whole).lower()}>"
         return name, members, 1 if members > 32 else self.threads // members
 
 
-def dynamic_shared(path):
-    """Bytes of shared memory that a source's launches ask for: none by launch_kernel."""
+def no_dynamic_shared(path):
+    """A source's launches ask for no dynamic shared memory."""
     if re.search(r"launch_kernel_shared\(|<<<", text_of(path)):
         raise Stale(f"{path}: has launches with dynamic shared memory, wanted launch_kernel alone")
     wanted(path, r"launch_kernel\(")
     wanted("core/cuda.cuh", r"launch_kernel_shared\(device, what, kernel, blocks, threads, 0, ")
-    return 0
 
 
 PROGRAM = """
@@ -116,9 +120,9 @@ int main() {
   std::printf("matrix %zu vectors %zu matrix64 %zu vectors64 %zu ", f32.matrix, f32.vectors,
               f64.matrix, f64.vectors);
   std::printf("threads %d shared %d tile_rows %d tile_cols %d row_panels %d panel %d chunk %d "
-              "rows %d cols %d ", Block::kThreads, Block::kShared * 4, Block::kTileRows,
+              "rows %d cols %d band %d ", Block::kThreads, Block::kShared * 4, Block::kTileRows,
               Block::kTileCols, Block::kRowPanels, Block::kPanel, Block::kChunk, Block::kRows,
-              Block::kCols);
+              Block::kCols, static_cast<int>(Block::kBand));
   std::printf("tensor_product %d ", gram_product(8, 6) == GramProduct::tensor);
   std::printf("fused_threads %d sum_threads %d ", FusedProducts::kThreads, FusedSum::kThreads);
   fused("ensemble", 1, 15, 100);

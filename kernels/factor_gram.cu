@@ -183,7 +183,12 @@ template <class T, class Product>
 __global__ void __launch_bounds__(Product::kThreads, 2)
     gram_kernel(const PackedTerm<T>* terms, int steps, GramTarget<T> target) {
   using Block = GramBlock<T, Product>;
-  alignas(16) __shared__ T shared[Block::kShared];
+#ifdef KEEL_EMULATED_CUDA
+  T* const shared = static_cast<T*>(emulated::Block::current().dynamic_shared());
+#else
+  extern __shared__ Wide<float> gram_shared[];
+  T* const shared = reinterpret_cast<T*>(gram_shared);
+#endif
   const auto place = Block::place(target, blockIdx.x);
   if (place.col * Block::kTileCols >= target.cols) return;  // behind the last row's diagonal
   const Block block(terms, steps, target, place);
@@ -207,9 +212,10 @@ void run_on_gpu(Device device, const std::vector<PackedTerm<T>>& terms,
   const std::size_t bytes = terms.size() * sizeof(PackedTerm<T>);
   const Storage there(device, std::max<std::size_t>(1, bytes));
   copy_to_device(device, there.data(), terms.data(), bytes);
-  launch_kernel(device, "factor_gram", gram_kernel<T, Product>, Block::blocks(target),
-                Block::kThreads, static_cast<const PackedTerm<T>*>(there.data()),
-                static_cast<int>(steps), target);
+  launch_kernel_shared(device, "factor_gram", gram_kernel<T, Product>, Block::blocks(target),
+                       Block::kThreads, Block::kShared * static_cast<int>(sizeof(T)),
+                       static_cast<const PackedTerm<T>*>(there.data()), static_cast<int>(steps),
+                       target);
 }
 
 #endif

@@ -22,6 +22,26 @@ struct alignas(16) Wide {
   T v[kCount];
 };
 
+/// Stores sixteen bytes in a GPU's global memory, in one access: nvcc makes several of an
+/// assignment, each of which asks for its sectors anew.
+KEEL_HD inline void put_global(float* at, const Wide<float>& run) {
+#ifdef __CUDA_ARCH__
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(run.v[0]), "f"(run.v[1]),
+               "f"(run.v[2]), "f"(run.v[3])
+               : "memory");
+#else
+  *reinterpret_cast<Wide<float>*>(at) = run;
+#endif
+}
+KEEL_HD inline void put_global(double* at, const Wide<double>& run) {
+#ifdef __CUDA_ARCH__
+  asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(at), "d"(run.v[0]), "d"(run.v[1])
+               : "memory");
+#else
+  *reinterpret_cast<Wide<double>*>(at) = run;
+#endif
+}
+
 /// Copies sixteen bytes to shared memory; on a GPU they arrive by wait_for_copies.
 template <class T>
 KEEL_HD void copy_async(T* shared, const T* global) {
@@ -60,8 +80,7 @@ struct GramTile {
   static constexpr int kPanel = 64;
   static constexpr int kRowPanels = sizeof(T) == 4 ? 2 : 1;
   static constexpr int kTileRows = kRowPanels * kPanel, kTileCols = kPanel;
-  static constexpr int kChunk = 8;   // columns of factors between two barriers
-  static constexpr int kStages = 2;  // one is filled while the other is multiplied
+  static constexpr int kChunk = 8;  // columns of factors between two barriers
   static constexpr int kSlot = (kRowPanels + 1) * kChunk * kPanel;  // elements of a stage
 };
 
@@ -78,6 +97,7 @@ template <class T>
 struct FmaProduct {
   using Tile = GramTile<T>;
   static constexpr int kThreads = 256;
+  static constexpr int kStages = 2;  // one is filled while the other is multiplied
   static constexpr int kRows = sizeof(T) == 4 ? 8 : 4, kCols = 4;  // entries of a thread
 
   /// Row and column of the tile that entry (r, c) of a thread is.
@@ -127,7 +147,7 @@ class GramBlock {
 
  public:
   using Tile = GramTile<T>;
-  static constexpr int kThreads = Product::kThreads, kStages = Tile::kStages;
+  static constexpr int kThreads = Product::kThreads, kStages = Product::kStages;
   static constexpr int kPanel = Tile::kPanel, kRowPanels = Tile::kRowPanels;
   static constexpr int kChunk = Tile::kChunk, kSlot = Tile::kSlot;
   static constexpr int kTileRows = Tile::kTileRows, kTileCols = Tile::kTileCols;
@@ -138,7 +158,12 @@ class GramBlock {
   // Behind the stages each thread's first products wait for the second: registers are short.
   static constexpr int kShared = kStages * kSlot + kTileRows * kTileCols;
 
-  /// Which tile a block computes; row-major over tiles, those above the diagonal left out.
+  // Rows of tiles that blocks walk along together, down each column of tiles: what they read at a
+  // time, panels of both sides, stays in the GPU's L2. One row after another would read all panels
+  // of the right again for each, which are more than it holds.
+  static constexpr int kBand = 16;
+
+  /// Which tile a block computes, band by band; in a triangle none above the diagonal.
   struct Place {
     int64_t row, col;
   };
@@ -147,15 +172,18 @@ class GramBlock {
     return target.lower ? before(rows) : rows * tiles(target.cols, kTileCols);
   }
   KEEL_HD static Place place(const GramTarget<T>& target, int64_t block) {
+    const int64_t rows = tiles(target.rows, kTileRows);
     if (!target.lower) {
       const int64_t cols = tiles(target.cols, kTileCols);
-      return {block / cols, block % cols};
+      const int64_t first = block / (kBand * cols) * kBand;
+      return down_columns(block - first * cols, first, smaller(kBand, rows - first));
     }
-    auto row = static_cast<int64_t>(
-        (std::sqrt(1 + 8.0 * static_cast<double>(block) / kRowPanels) - 1) / 2);
-    while (before(row) > block) --row;  // the root is rounded
-    while (before(row + 1) <= block) ++row;
-    return {row, block - before(row)};
+    // A band is a rectangle, and the triangle right of it, which has one row less.
+    const int64_t first = row_of(block) / kBand * kBand, height = smaller(kBand, rows - first);
+    const int64_t at = block - before(first), whole = kRowPanels * (first + 1);
+    if (at < whole * height) return down_columns(at, first, height);
+    const int64_t beyond = at - whole * height, row = row_of(beyond);
+    return {first + 1 + row, whole + beyond - before(row)};
   }
 
   /// `steps`: chunks of all terms' products, one after another.
@@ -215,7 +243,18 @@ class GramBlock {
 
  private:
   KEEL_HD static int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
+  /// Tiles of a triangle before this row, and the row that tile `block` is in.
   KEEL_HD static int64_t before(int64_t row) { return kRowPanels * row * (row + 1) / 2; }
+  KEEL_HD static int64_t row_of(int64_t block) {
+    auto row = static_cast<int64_t>(
+        (std::sqrt(1 + 8.0 * static_cast<double>(block) / kRowPanels) - 1) / 2);
+    while (before(row) > block) --row;  // the root is rounded
+    while (before(row + 1) <= block) ++row;
+    return row;
+  }
+  KEEL_HD static Place down_columns(int64_t at, int64_t first, int64_t height) {
+    return {first + at % height, at / height};
+  }
   KEEL_HD static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
   KEEL_HD static int chunks(const PackedTerm<T>& term, bool v) {
     return static_cast<int>((v ? term.v_depth : term.u_depth) / kChunk);
@@ -258,18 +297,23 @@ class GramBlock {
 
   KEEL_HD static void finish_product(Thread& t, T* first) {
     const T scale = t.term->scale, offset = t.term->offset;
-    const bool whole = t.term_v || !t.term->v_left;
-    for (int r = 0; r < kRows; ++r)
-      for (int c = 0; c < kCols; ++c) {
-        if (t.term_v)
-          t.theta[r][c] += first[(r * kCols + c) * kThreads] * (scale * t.sum[r][c] + offset);
-        else if (whole)
-          t.theta[r][c] += scale * t.sum[r][c];
-        else
-          first[(r * kCols + c) * kThreads] = t.sum[r][c];
-        t.sum[r][c] = 0;
-      }
+    // Three loops, or nvcc asks which for every entry.
+    if (t.term_v)
+      each_entry([&](int r, int c) {
+        t.theta[r][c] += first[(r * kCols + c) * kThreads] * (scale * t.sum[r][c] + offset);
+      });
+    else if (t.term->v_left)
+      each_entry([&](int r, int c) { first[(r * kCols + c) * kThreads] = t.sum[r][c]; });
+    else
+      each_entry([&](int r, int c) { t.theta[r][c] += scale * t.sum[r][c]; });
+    each_entry([&](int r, int c) { t.sum[r][c] = 0; });
     next(t.term, t.term_v);
+  }
+
+  template <class F>
+  KEEL_HD static void each_entry(F f) {
+    for (int r = 0; r < kRows; ++r)
+      for (int c = 0; c < kCols; ++c) f(r, c);
   }
 
   KEEL_HD void store_run(const T* values, int64_t i, int64_t j, int64_t count) const {
@@ -278,7 +322,7 @@ class GramBlock {
         reinterpret_cast<std::uintptr_t>(to) % sizeof(Wide<T>) == 0) {
       Wide<T> run;
       for (int v = 0; v < kWide; ++v) run.v[v] = target_.factor * values[v];
-      *reinterpret_cast<Wide<T>*>(to) = run;
+      put_global(to, run);
       return;
     }
     for (int v = 0; v < kWide; ++v)

@@ -61,6 +61,8 @@ struct TensorCores {
 struct TensorProduct {
   using Tile = GramTile<float>;
   static constexpr int kThreads = 128;
+  // A chunk is multiplied in less time than memory takes to answer: three are on their way.
+  static constexpr int kStages = 4;
   static constexpr int kRows = 8, kCols = 8;  // entries of a thread
 
   /// Where element (row, column k) of a panel's chunk lies. Sixteen rows of a chunk are a unit: the

@@ -10,6 +10,7 @@
 // A Program names the type it computes in as Scalar: a GPU's registers hold half as many doubles.
 // One of rows may say how long they can be (kNarrowest, kWidest: no kernel is compiled that no test
 // could run), that it reads them more than once (kRereads), that it holds few of them (kLongRuns),
+// how many blocks of 128 threads a multiprocessor is to hold where a warp has a row (kWarpBlocks),
 // and whether all begin at a sixteenth byte and are as long as several (whole_runs()): a GPU has a
 // kernel for those that asks nothing of single elements.
 #pragma once
@@ -57,6 +58,13 @@ inline constexpr bool kRereads = requires {
 };
 
 template <class Program>
+constexpr int warp_blocks() {  // 0: as the compiler likes it
+  if constexpr (requires { Program::kWarpBlocks; })
+    return Program::kWarpBlocks;
+  else
+    return 0;
+}
+template <class Program>
 constexpr int narrowest() {
   if constexpr (requires { Program::kNarrowest; })
     return Program::kNarrowest;
@@ -77,6 +85,7 @@ struct RowProgram {
   using Scalar = typename Program::Scalar;
   static constexpr bool kLongRuns = detail::kLongRuns<Program>;
   static constexpr bool kRereads = detail::kRereads<Program>;
+  static constexpr int kWarpBlocks = detail::warp_blocks<Program>();
   bool whole_runs() const requires requires(const Program& p) { p.whole_runs(); }
   { return program.whole_runs(); }
   Program program;
@@ -155,8 +164,13 @@ void launch_cpu(const Tiling& tiling, const Program& program) {
 template <class Group>
 inline constexpr int kGroupsPerBlock = Group::kWarps > 1 ? 1 : 128 / Group::kMembers;
 
+// Blocks that a multiprocessor is to hold at least: what registers there are, divided by them.
 template <class Group, class Program>
-__global__ void __launch_bounds__(Group::kMembers* kGroupsPerBlock<Group>)
+inline constexpr int kFewestBlocks = Group::kMembers == 32 ? warp_blocks<Program>() : 0;
+
+template <class Group, class Program>
+__global__ void __launch_bounds__(Group::kMembers* kGroupsPerBlock<Group>,
+                                  kFewestBlocks<Group, Program>)
     tile_kernel(const Program program, const Tiling tiling) {
   __shared__ double shared[Group::kWarps > 1 ? Group::kWarps * Group::kMaxSums : 1];
   const int64_t tile =

@@ -1,14 +1,86 @@
 #include "sum.h"
 
+#include <bit>
+
 #include "launch.cuh"
 
 namespace keel {
 namespace {
 
+constexpr int kChunk = 64;  // rows that are added one after another
+
+#ifdef KEEL_DEVICE_CODE
+
+constexpr int64_t kFewRows = kChunk * kChunk;
+
+/// [members, rows, cols] -> [members, cols] of at most kFewRows rows, in one launch: a block has
+/// `width` columns of a member, each chunk a thread a column, whose sums one thread adds up. In the
+/// order of SumRows, chunks and then chunks of their sums: to the same bits.
+template <class T>
+struct SumFewRows {
+  static constexpr int kThreads = 1024, kAtOnce = 8;
+  int64_t rows, cols, tiles;  // tiles: of `width` columns
+  int width, chunks;          // width * chunks <= kThreads
+  T scale;
+  const T* x;
+  T* out;
+
+  KEEL_HD int64_t column(int64_t block, int thread) const {
+    return block % tiles * width + thread % width;
+  }
+  KEEL_HD T chunk_sum(int64_t block, int thread) const {
+    const int64_t begin = thread / width * kChunk;
+    const int64_t end = begin + kChunk < rows ? begin + kChunk : rows;
+    const T* at = x + (block / tiles * rows + begin) * cols + column(block, thread);
+    T total = 0;
+    int64_t row = begin;
+    for (; row + kAtOnce <= end; row += kAtOnce, at += kAtOnce * cols) {
+      T values[kAtOnce];  // asked for together
+      for (int k = 0; k < kAtOnce; ++k) values[k] = at[k * cols];
+      for (int k = 0; k < kAtOnce; ++k) total += values[k];
+    }
+    for (; row < end; ++row, at += cols) total += *at;
+    return total;
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(SumFewRows<T>::kThreads) sum_few_rows(const SumFewRows<T> task) {
+  __shared__ T sums[SumFewRows<T>::kThreads];
+  const int thread = static_cast<int>(threadIdx.x);
+  const bool inside = task.column(blockIdx.x, thread) < task.cols;
+  if (inside) sums[thread] = task.chunk_sum(blockIdx.x, thread);
+  __syncthreads();
+  if (!inside || thread >= task.width) return;
+  T total = 0;
+  for (int chunk = 0; chunk < task.chunks; ++chunk) total += sums[chunk * task.width + thread];
+  task.out[blockIdx.x / task.tiles * task.cols + task.column(blockIdx.x, thread)] =
+      task.scale * total;
+}
+
+template <class T>
+void sum_few(const Tensor& x, int64_t members, int64_t rows, double scale, const Tensor& into) {
+  using Task = SumFewRows<T>;
+  const int64_t cols = x.size(-1);
+  const int chunks = std::max(1, static_cast<int>((rows + kChunk - 1) / kChunk));
+  const auto widest = std::bit_floor(static_cast<unsigned>(Task::kThreads / chunks));
+  const int width = static_cast<int>(std::min<int64_t>(
+      {128, widest, static_cast<int64_t>(std::bit_ceil(static_cast<std::uint64_t>(cols)))}));
+  const int64_t tiles = (cols + width - 1) / width;
+  launch_kernel(
+      x.device(), "sum_rows", sum_few_rows<T>, members * tiles, width * chunks,
+      Task{rows, cols, tiles, width, chunks, static_cast<T>(scale), x.data<T>(), into.data<T>()});
+}
+
+#endif
+
 /// Sums a chunk of rows: out[chunk] = scale * sum. Rows outside, columns inside: as they lie.
 template <class T>
 struct SumRows {
   using Scalar = T;
+  // Few chunks leave a GPU little to do but wait for memory, so that it is asked for eight rows at
+  // a time. They are added one after another all the same.
+  static constexpr int kAtOnce = 8;
   int64_t rows, cols, chunk_rows, chunks;  // rows and chunks of one member
   T scale;
   const T* x;
@@ -21,7 +93,25 @@ struct SumRows {
     const T* source = x + (chunk / chunks * rows + begin) * cols + first;
     T* target = out + chunk * cols + first;
     auto total = g.zeros(count, target);
-    for (int64_t row = 0; row < end - begin; ++row) {
+    const int64_t n = end - begin;
+    int64_t row = 0;
+    for (; row + kAtOnce <= n; row += kAtOnce) {
+      const T* at = source + row * cols;
+      const decltype(g.load(count, at)) values[kAtOnce] = {g.load(count, at),
+                                                           g.load(count, at + cols),
+                                                           g.load(count, at + 2 * cols),
+                                                           g.load(count, at + 3 * cols),
+                                                           g.load(count, at + 4 * cols),
+                                                           g.load(count, at + 5 * cols),
+                                                           g.load(count, at + 6 * cols),
+                                                           g.load(count, at + 7 * cols)};
+      g.each(count, [&](auto i) {
+        T sum = total[i];
+        for (int k = 0; k < kAtOnce; ++k) sum += values[k][i];
+        total[i] = sum;
+      });
+    }
+    for (; row < n; ++row) {
       const auto values = g.load(count, source + row * cols);
       g.each(count, [&](auto i) { total[i] += values[i]; });
     }
@@ -119,7 +209,6 @@ Var mean(const Var& x) {
 }
 
 void sum_rows(const Tensor& x, double scale, bool accumulate, const Tensor& into) {
-  constexpr int64_t kChunk = 64;
   check_same_kind("sum_rows", "x", x, "into", into);
   check<ShapeError>(x.rank() == 2 || x.rank() == 3, "sum_rows",
                     "got x {}, wanted [rows, cols] or [members, rows, cols]", x.shape());
@@ -132,8 +221,14 @@ void sum_rows(const Tensor& x, double scale, bool accumulate, const Tensor& into
     sum_rows(x, scale, false, sum);
     return keel::accumulate(into, sum);
   }
+  if (into.elements() == 0) return;
   Tensor current = x;
   for (bool last = false; !last;) {
+#ifdef KEEL_DEVICE_CODE
+    if (runs_device_code(x.device()) && rows <= kFewRows)
+      return dispatch(x.dtype(),
+                      [&](auto t) { sum_few<decltype(t)>(current, members, rows, scale, into); });
+#endif
     const int64_t chunks = rows <= kChunk ? 1 : (rows + kChunk - 1) / kChunk;
     last = chunks == 1;
     const Tensor out = last ? into : Tensor::empty({members, chunks, cols}, x.dtype(), x.device());

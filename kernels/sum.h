@@ -12,7 +12,8 @@ Var sum(const Var& x);
 Var mean(const Var& x);
 
 /// into = scale * (sum of x over its rows) + (accumulate ? into : 0). x [n, p] -> [p], or
-/// [S, n, p] -> [S, p]. In stages of 64 rows, without atomics: the same input gives the same bits.
+/// [S, n, p] -> [S, p]. Chunks of 64 rows, then chunks of their sums, without atomics: the same
+/// input gives the same bits, on every device.
 void sum_rows(const Tensor& x, double scale, bool accumulate, const Tensor& into);
 
 }  // namespace keel

@@ -196,7 +196,7 @@ TEST_CASE("traffic: short rows of Layer Norm take few of nvcc's instructions" *
   CHECK(forward > 128 * 10 / 32);  // each element's own arithmetic
   CHECK(forward < 100);
   CHECK(backward > 128 * 15 / 32);
-  CHECK(backward < 200);
+  CHECK(backward < 220);
 }
 
 TEST_CASE("traffic: the Gram matrix reads shared memory without conflicts") {

@@ -97,27 +97,39 @@ TEST_CASE("factor_gram: the body of the GPU, run thread after thread, agrees wit
   }
 }
 
-TEST_CASE("factor_gram: blocks cover every tile of a triangle once") {
-  for (const int64_t n : {1, 64, 65, 128, 129, 1000, 40132}) {
-    const GramTarget<float> target{nullptr, n, n, n, 1, 1, true};
-    using Block = GramBlock<float>;
-    const int64_t across = (n + Block::kTileCols - 1) / Block::kTileCols;
-    int64_t row = 0, col = 0, misplaced = 0, inside = 0;
-    for (int64_t b = 0; b < Block::blocks(target); ++b) {
-      const auto place = Block::place(target, b);
-      misplaced += place.row != row || place.col != col;
-      inside += place.col < across;
-      if (++col == Block::kRowPanels * (row + 1)) {
-        col = 0;
-        ++row;
+TEST_CASE("factor_gram: blocks cover every tile once, and stay within a band") {
+  using Block = GramBlock<float>;
+  for (const bool lower : {true, false})
+    for (const int64_t n : {1, 64, 65, 128, 129, 1000, 2049, 9000, 40132}) {
+      CAPTURE(lower);
+      CAPTURE(n);
+      const int64_t m = lower ? n : 700;
+      const GramTarget<float> target{nullptr, n, m, m, 1, 1, lower};
+      const int64_t down = (n + Block::kTileRows - 1) / Block::kTileRows;
+      const int64_t right = (m + Block::kTileCols - 1) / Block::kTileCols;
+      const auto across = [&](int64_t row) {
+        return lower ? Block::kRowPanels * (row + 1) : right;
+      };
+      std::vector<std::vector<bool>> seen;
+      for (int64_t row = 0; row < down; ++row) seen.emplace_back(across(row), false);
+      int64_t left = 0, twice = 0, outside = 0, backwards = 0, band = 0;
+      for (int64_t b = 0; b < Block::blocks(target); ++b) {
+        const auto [row, col] = Block::place(target, b);
+        if (row < 0 || row >= down || col < 0 || col >= across(row)) {
+          ++outside;
+          continue;
+        }
+        twice += seen[row][col];
+        seen[row][col] = true;
+        backwards += row / Block::kBand < band;
+        band = row / Block::kBand;
       }
+      for (const auto& row : seen) left += std::count(row.begin(), row.end(), false);
+      CHECK(outside == 0);
+      CHECK(twice == 0);
+      CHECK(left == 0);
+      CHECK(backwards == 0);
     }
-    CHECK(misplaced == 0);
-    int64_t wanted = 0;  // tiles with an entry on or under the diagonal
-    for (int64_t i = 0; i < n; i += Block::kTileRows)
-      wanted += std::min(across, (i + Block::kTileRows) / Block::kTileCols);
-    CHECK(inside == wanted);
-  }
 }
 
 TEST_CASE("factor_gram block: entries may lie apart") {

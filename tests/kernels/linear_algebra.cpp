@@ -66,29 +66,6 @@ TEST_CASE("gemm refuses what does not fit, by name and size") {
                        "gemm: got b [7, 3, 4], wanted [rows, cols] or [1, rows, cols]", ShapeError);
 }
 
-TEST_CASE("sum_rows adds rows of any number, scaled, into what is there or over it") {
-  for (std::int64_t rows : {0, 1, 63, 64, 65, 4097, 70000}) {
-#ifdef KEEL_CPU_GROUP_HEADER
-    if (rows > 5000) continue;
-#endif
-    CAPTURE(rows);
-    const std::int64_t cols = 3;
-    const Tensor x = normal({2, rows, cols}, {2, 1}, 1, DType::f64);
-    const std::vector<double> v = x.to_vector<double>();
-    std::vector<double> wanted(2 * cols);
-    for (std::size_t i = 0; i < v.size(); ++i) wanted[i / (rows * cols) * cols + i % cols] += v[i];
-    const Tensor into = Tensor::full({2, cols}, 10, DType::f64);
-    sum_rows(x, 0.5, true, into);
-    auto got = into.to_vector<double>();
-    for (std::size_t i = 0; i < got.size(); ++i)
-      CHECK(got[i] == doctest::Approx(10 + 0.5 * wanted[i]).epsilon(1e-12));
-    sum_rows(x, 1, false, into);
-    got = into.to_vector<double>();
-    for (std::size_t i = 0; i < got.size(); ++i)
-      CHECK(std::abs(got[i] - wanted[i]) <= 1e-11 * (1 + std::abs(wanted[i])));
-  }
-}
-
 TEST_CASE("results of Programs do not depend on the number of threads") {
 #if defined(KEEL_CPU_GROUP_HEADER) || defined(KEEL_EMULATED_CUDA)
   const std::int64_t rows =

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The table of docs/certificate.md: trains each of its nets by keel, certifies it, prints a row.
+
+    python3 bench/certificates.py --uci FOLDER [--protein TABLE] [--keel build/keel]
+
+FOLDER holds yacht/data.txt and concrete/data.txt of the UCI archive, TABLE is its CASP data. Without
+--protein its three rows are left out. Ends are rounded outward, what was found inward.
+"""
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NETS = {"first": "dense(128) layernorm {} dense(128) {} dense(1)",
+        "second": "dense(128) {} dense(128) layernorm {} dense(1)",
+        "every": "dense(128) layernorm {} dense(128) layernorm {} dense(1)"}
+HEAD = ("data", "φ", "LN", "proved: f in", "bound", "found", "found/bound", "s")
+
+
+def keel(command, *arguments):
+    done = subprocess.run([command, *map(str, arguments), "--quiet", "--json"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"certificates: {arguments[0]} failed: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def rounded(value, digits, towards):
+    scale = 10 ** digits
+    return f"{towards(value * scale) / scale:.{digits}f}"
+
+
+def row(command, name, table, target, activation, norm, training):
+    net = NETS[norm].format(activation, activation)
+    data = ["--net", net, "--data", table, "--target", target, "--standardise", "xy"]
+    with tempfile.TemporaryDirectory() as folder:
+        weights = Path(folder) / "w.safetensors"
+        keel(command, "train", *data, *training, "--save-weights", weights, "--out", folder)
+        found = keel(command, "certify", "--mode", "trained", "--weights", weights, *data,
+                     "--out", folder)
+    low, high = found["interval"]
+    return (name, activation, norm,
+            f"[{rounded(low, 1, math.floor)}, {rounded(high, 1, math.ceil)}]",
+            rounded(found["bound"], 1, math.ceil), rounded(found["largest_found"], 1, math.floor),
+            rounded(found["found_over_bound"], 2, math.floor), f"{found['bound_seconds']:.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--uci", type=Path, required=True, help="folder of yacht and concrete")
+    parser.add_argument("--protein", type=Path, help="the CASP table")
+    parser.add_argument("--keel", type=Path, default=ROOT / "build/keel", help="the command")
+    given = parser.parse_args()
+    full, batches = ("--epochs", 1000), ("--epochs", 200, "--batch", 1024)
+    sets = [("yacht", given.uci / "yacht/data.txt", 6, ("relu", "gelu", "silu"), full),
+            ("concrete", given.uci / "concrete/data.txt", 8, ("relu", "gelu", "silu"), full)]
+    if given.protein:
+        sets.append(("casp", given.protein, 0, ("relu",), batches))
+    for name, table, *_ in sets:
+        if not table.is_file():
+            sys.exit(f"certificates: got no {table}, wanted the table of {name}")
+    print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|")
+    for name, table, target, activations, training in sets:
+        for activation in activations:
+            for norm in NETS:
+                cells = row(given.keel, name, table, target, activation, norm, training)
+                print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
