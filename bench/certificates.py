@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The table of docs/certificate.md: trains each of its nets by keel, certifies it, prints a row.
 
-    python3 bench/certificates.py --uci FOLDER [--protein TABLE] [--keel build/keel]
+    python3 bench/certificates.py --uci FOLDER [--protein CASP.csv] [--keel build/keel]
 
-FOLDER holds yacht/data.txt and concrete/data.txt of the UCI archive, TABLE is its CASP data. Without
---protein its three rows are left out. Ends are rounded outward, what was found inward.
+FOLDER holds yacht/data.txt and concrete/data.txt of the UCI archive, CASP.csv is its protein data, with
+RMSD in a column of that name or in --protein-target. Without --protein its three rows are left out.
+Ends are rounded outward, what was found inward.
 """
 import argparse
 import json
@@ -53,13 +54,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--uci", type=Path, required=True, help="folder of yacht and concrete")
     parser.add_argument("--protein", type=Path, help="the CASP table")
+    parser.add_argument("--protein-target", default="RMSD", help="its column, by name or from 0")
     parser.add_argument("--keel", type=Path, default=ROOT / "build/keel", help="the command")
     given = parser.parse_args()
     full, batches = ("--epochs", 1000), ("--epochs", 200, "--batch", 1024)
     sets = [("yacht", given.uci / "yacht/data.txt", 6, ("relu", "gelu", "silu"), full),
             ("concrete", given.uci / "concrete/data.txt", 8, ("relu", "gelu", "silu"), full)]
     if given.protein:
-        sets.append(("casp", given.protein, 0, ("relu",), batches))
+        sets.append(("casp", given.protein, given.protein_target, ("relu",), batches))
     for name, table, *_ in sets:
         if not table.is_file():
             sys.exit(f"certificates: got no {table}, wanted the table of {name}")
