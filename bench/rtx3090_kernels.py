@@ -154,8 +154,10 @@ def sum_rows(s, n, d):
 def parameter_sums(label, kernel, chunks, d):
     """Of d_gain and of d_bias: few blocks, each of which gets what an SM's own link delivers."""
     bytes_, launches = sum_rows(1, chunks, d)
-    lanes = math.ceil(chunks / sources.constant("kernels/sum.cu", "kChunk"))
-    width = min(128, 2 ** int(math.log2(kernel.threads / min(lanes, chunks))))
+    chunk = sources.constant("kernels/sum.cu", "kChunk")
+    while chunks > chunk * chunk:
+        chunks = math.ceil(chunks / chunk)
+    width = min(128, 2 ** int(math.log2(kernel.threads / math.ceil(chunks / chunk))))
     blocks = math.ceil(d / width)
     link = blocks * card.LINK / card.BANDWIDTH
     return Work(label, "sums", blocks, Roof(2 * bytes_), {**STREAM, "memory": min(0.85, link)},

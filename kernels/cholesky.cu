@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cuda_libraries.cuh"
-#include "one_blas_thread.h"
 #include "triangle.h"
 
 namespace keel {

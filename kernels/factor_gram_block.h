@@ -7,71 +7,9 @@
 #include <cstdint>
 
 #include "factor_gram_panels.h"
-#include "group.h"
-
-#ifdef KEEL_EMULATED_CUDA
-#include <cuda_runtime.h>  // tests/emulated_cuda
-#endif
+#include "wide.h"
 
 namespace keel {
-
-/// Sixteen bytes: what one load or store moves.
-template <class T>
-struct alignas(16) Wide {
-  static constexpr int kCount = 16 / static_cast<int>(sizeof(T));
-  T v[kCount];
-};
-
-/// Stores sixteen bytes in a GPU's global memory, in one access: nvcc makes several of an
-/// assignment, each of which asks for its sectors anew.
-KEEL_HD inline void put_global(float* at, const Wide<float>& run) {
-#ifdef __CUDA_ARCH__
-  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(run.v[0]), "f"(run.v[1]),
-               "f"(run.v[2]), "f"(run.v[3])
-               : "memory");
-#else
-  *reinterpret_cast<Wide<float>*>(at) = run;
-#endif
-}
-KEEL_HD inline void put_global(double* at, const Wide<double>& run) {
-#ifdef __CUDA_ARCH__
-  asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(at), "d"(run.v[0]), "d"(run.v[1])
-               : "memory");
-#else
-  *reinterpret_cast<Wide<double>*>(at) = run;
-#endif
-}
-
-/// Copies sixteen bytes to shared memory; on a GPU they arrive by wait_for_copies.
-template <class T>
-KEEL_HD void copy_async(T* shared, const T* global) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-#elif defined(KEEL_EMULATED_CUDA)
-  emulated::copy_async(shared, global, 16);
-#else
-  *reinterpret_cast<Wide<T>*>(shared) = *reinterpret_cast<const Wide<T>*>(global);
-#endif
-}
-
-KEEL_HD inline void commit_copies() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.commit_group;" ::: "memory");
-#elif defined(KEEL_EMULATED_CUDA)
-  emulated::commit_copies();
-#endif
-}
-
-/// All but the youngest kYoungest commits of this thread have arrived.
-template <int kYoungest>
-KEEL_HD void wait_for_copies() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_group %0;" ::"n"(kYoungest) : "memory");
-#elif defined(KEEL_EMULATED_CUDA)
-  emulated::wait_for_copies(kYoungest);
-#endif
-}
 
 /// A block's tile of entries [kTileRows, kTileCols]. Both sides come in panels of kPanel rows whose
 /// depths are padded to whole chunks; the left side has whole tiles of panels.

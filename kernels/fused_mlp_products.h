@@ -3,7 +3,7 @@
 #pragma once
 
 #include "factor_gram_block.h"
-#include "group.h"
+#include "wide.h"
 
 #ifdef __CUDA_ARCH__
 #define KEEL_UNROLL _Pragma("unroll")
@@ -13,37 +13,7 @@
 
 namespace keel {
 
-using Quad = Wide<float>;
-
-KEEL_HD inline Quad& quad(float* at) { return *reinterpret_cast<Quad*>(at); }
-KEEL_HD inline const Quad& quad(const float* at) { return *reinterpret_cast<const Quad*>(at); }
-
-/// Stores a quad in shared memory, in one access: nvcc makes four of an assignment, each of which
-/// meets its neighbours' in the same banks.
-KEEL_HD inline void put_shared(float* at, const Quad& q) {
-#ifdef __CUDA_ARCH__
-  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(at));
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(q.v[0]), "f"(q.v[1]),
-               "f"(q.v[2]), "f"(q.v[3])
-               : "memory");
-#else
-  quad(at) = q;
-#endif
-}
-
 KEEL_HD inline int quads_of(int columns) { return (columns + 3) / 4; }
-
-/// Copies four bytes to shared memory; on a GPU they arrive by wait_for_copies.
-KEEL_HD inline void copy_word_async(float* shared, const float* global) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(global) : "memory");
-#elif defined(KEEL_EMULATED_CUDA)
-  emulated::copy_async(shared, global, 4);
-#else
-  *shared = *global;
-#endif
-}
 
 /// Nothing; but a GPU's compiler computes addresses anew from here on. It would keep those of all
 /// phases in registers, where there are none to spare.

@@ -105,7 +105,7 @@ void cuda_solve_vector(bool transposed, cublasHandle_t handle, int64_t n, const 
                       l + begin * n + begin, n, b + begin, 1),
                  what);
   };
-  // b[into ..) -= the block of L' at (row, column), or its transpose, times b[from ..).
+  // into -= op(the block of L' at `at`) from.
   const auto gemv = [&](auto call, int64_t rows, int64_t cols, const T* at, const T* from, T* into,
                         const char* what) {
     if (rows == 0 || cols == 0) return;
@@ -169,6 +169,7 @@ void solve(const char* tag, bool transposed, const Tensor& l, const Tensor& b) {
     cpu_solve(transposed, b.size(0), b.size(1), l.data<T>(), b.data<T>());
   });
 }
+
 }  // namespace
 
 void solve_lower(const Tensor& l, const Tensor& b) { solve("solve_lower", false, l, b); }

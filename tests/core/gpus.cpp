@@ -102,8 +102,11 @@ TEST_CASE("a GPU's stream of its own has the memory that was freed before, whole
   const std::uint64_t before = asked();
   { const Storage again(gpu, most); }
   CHECK(asked() == before);
-  const Storage other(gpu, available / 2);  // beside the waiting block there is no room
+  CHECK(memory_stats(gpu).cached >= most);
+  { const Storage other(gpu, available / 8 * 7); }  // beside the waiting block there is no room
   CHECK(asked() > before);
+  CHECK(memory_stats(gpu).cached < available);
+  trim_memory(gpu);
 }
 
 TEST_CASE("two GPUs: a copy finds what the other has still to write") {

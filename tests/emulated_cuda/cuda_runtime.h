@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "block.h"
+#include "device_functions.h"
 #include "driver.h"
 #include "tensor_cores.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "block.h"
+#include "device_functions.h"
 
 namespace keel::emulated {
 

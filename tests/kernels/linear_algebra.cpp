@@ -1,4 +1,4 @@
-// gemm, sum_rows and adam against plain loops in double.
+// gemm and adam against plain loops in double.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -13,8 +13,8 @@ namespace keel::emulated::ptx {
 /// test. Ends the program where the folder lacks one of the library's.
 const Kernel* find_kernel(const void* host_kernel);
 
-/// How many kernels have run so, of how many that the folder has. Printed as the program ends, with
-/// the names of the rest where KEEL_EMULATED_PTX_LEFT is set.
+/// How many kernels have run so, of how many that the folder has. Printed as the program ends; the
+/// names of the rest go to the file that KEEL_EMULATED_PTX_LEFT names.
 struct Coverage {
   std::size_t kernels = 0, run = 0;
   std::vector<std::string> left;  // those that have not, as "source: name"
