@@ -5,8 +5,9 @@
 namespace keel {
 namespace {
 
-/// base^n for a whole n > 0, by squaring: one GPU thread takes a fifth of pow's instructions, each
-/// of which waits for the last. Off by up to n roundings, of which 1 - base^n sees few.
+/// base^n for a whole n > 0, by squaring: of pow's many more instructions, in the one GPU thread
+/// that there is, each would wait for the last. Off by up to n roundings, of which 1 - base^n sees
+/// few.
 KEEL_HD inline double whole_power(double base, double n) {
   double result = 1;
   for (auto left = static_cast<int64_t>(n); left > 0; left /= 2, base *= base)

@@ -95,39 +95,37 @@ void cpu_solve(bool transposed, int64_t n, int64_t k, const T* l, T* b) {
 // for many right sides, would cut the triangle into many small products of one row.
 constexpr int64_t kVectorRows = 2048;
 
+/// cuBLAS' routine for T: of float32, or of float64.
+template <class T, class Single, class Twice>
+constexpr auto routine(Single single, Twice twice) {
+  if constexpr (std::is_same_v<T, float>)
+    return single;
+  else
+    return twice;
+}
+
 /// L x = b, or L' x = b, for one b. Columns first, the row-major L is the upper triangle of L'.
 template <class T>
 void cuda_solve_vector(bool transposed, cublasHandle_t handle, int64_t n, const T* l, T* b) {
   const auto op = transposed ? CUBLAS_OP_N : CUBLAS_OP_T;
+  const auto trsv = routine<T>(cublasStrsv_64, cublasDtrsv_64);
+  const auto gemv = routine<T>(cublasSgemv_64, cublasDgemv_64);
   const T minus_one = -1, one = 1;
-  const auto trsv = [&](auto call, int64_t begin, int64_t end, const char* what) {
-    cublas_check(call(handle, CUBLAS_FILL_MODE_UPPER, op, CUBLAS_DIAG_NON_UNIT, end - begin,
-                      l + begin * n + begin, n, b + begin, 1),
-                 what);
-  };
-  // into -= op(the block of L' at `at`) from.
-  const auto gemv = [&](auto call, int64_t rows, int64_t cols, const T* at, const T* from, T* into,
-                        const char* what) {
-    if (rows == 0 || cols == 0) return;
-    cublas_check(call(handle, op, rows, cols, &minus_one, at, n, from, 1, &one, into, 1), what);
-  };
   const int64_t blocks = (n + kVectorRows - 1) / kVectorRows;
   for (int64_t step = 0; step < blocks; ++step) {
     const int64_t block = transposed ? blocks - 1 - step : step;
     const int64_t begin = block * kVectorRows, end = std::min(n, begin + kVectorRows);
-    if constexpr (std::is_same_v<T, float>)
-      trsv(cublasStrsv_64, begin, end, "cublasStrsv_64");
-    else
-      trsv(cublasDtrsv_64, begin, end, "cublasDtrsv_64");
-    // Above the block, all columns of it; right of it, all its rows.
-    const int64_t rows = transposed ? begin : end - begin,
-                  cols = transposed ? end - begin : n - end;
-    const T* at = transposed ? l + begin * n : l + end * n + begin;
-    T* into = transposed ? b : b + end;
-    if constexpr (std::is_same_v<T, float>)
-      gemv(cublasSgemv_64, rows, cols, at, b + begin, into, "cublasSgemv_64");
-    else
-      gemv(cublasDgemv_64, rows, cols, at, b + begin, into, "cublasDgemv_64");
+    cublas_check(trsv(handle, CUBLAS_FILL_MODE_UPPER, op, CUBLAS_DIAG_NON_UNIT, end - begin,
+                      l + begin * n + begin, n, b + begin, 1),
+                 "trsv");
+    // The rows left: those above the block, by all its columns; those below, by L' right of it.
+    const int64_t left = transposed ? begin : n - end;
+    if (left == 0) continue;
+    const int64_t rows = transposed ? left : end - begin, cols = transposed ? end - begin : left;
+    cublas_check(
+        gemv(handle, op, rows, cols, &minus_one, transposed ? l + begin * n : l + end * n + begin,
+             n, b + begin, 1, &one, transposed ? b : b + end, 1),
+        "gemv");
   }
 }
 
@@ -138,16 +136,12 @@ void cuda_solve(bool transposed, const Tensor& l, const Tensor& b) {
   const int64_t n = b.size(0), k = b.size(1);
   const cublasHandle_t handle = cublas_handle(b.device(), b.dtype());
   if (k == 1) return cuda_solve_vector(transposed, handle, n, l.data<T>(), b.data<T>());
-  const auto op = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const auto trsm = routine<T>(cublasStrsm_64, cublasDtrsm_64);
   const T one = 1;
-  if constexpr (std::is_same_v<T, float>)
-    cublas_check(cublasStrsm_64(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, op,
-                                CUBLAS_DIAG_NON_UNIT, k, n, &one, l.data<T>(), n, b.data<T>(), k),
-                 "cublasStrsm_64");
-  else
-    cublas_check(cublasDtrsm_64(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, op,
-                                CUBLAS_DIAG_NON_UNIT, k, n, &one, l.data<T>(), n, b.data<T>(), k),
-                 "cublasDtrsm_64");
+  cublas_check(trsm(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER,
+                    transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, k, n, &one,
+                    l.data<T>(), n, b.data<T>(), k),
+               "trsm");
 }
 
 #endif

@@ -78,8 +78,8 @@ void sum_few(const Tensor& x, int64_t members, int64_t rows, double scale, const
 template <class T>
 struct SumRows {
   using Scalar = T;
-  // Few chunks leave a GPU little to do but wait for memory, so that it is asked for eight rows at
-  // a time. They are added one after another all the same.
+  // A GPU's multiprocessor has few chunks, which would wait for memory row by row: it is asked for
+  // eight rows at a time. They are added one after another all the same.
   static constexpr int kAtOnce = 8;
   int64_t rows, cols, chunk_rows, chunks;  // rows and chunks of one member
   T scale;

@@ -124,7 +124,8 @@ PYTHON
 sanitizer_has() { [[ $(compute-sanitizer --help 2>&1) == *"$1"* ]]; }
 
 # Takes nearly all of a GPU's memory, of which the tools want as much for themselves.
-too_large='a GPU*has the memory that was freed before it*'
+too_large='a GPU*has the memory that was freed before*'
+
 # sanitize TOOL FOLDER FILTER, a stage: races are looked for in keel's own kernels only.
 sanitize() {
   local tool=$1 options=(--error-exitcode 99) left=$((sanitizer_end - SECONDS))

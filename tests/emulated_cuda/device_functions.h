@@ -12,8 +12,7 @@
 namespace keel::emulated {
 
 /// cp.async and its like. Without a block, a test calling a kernel's body thread after thread, the
-/// copy is made at once.
-/// Its traffic is counted where it is asked for.
+/// copy is made at once. Its traffic is counted where it is asked for.
 [[gnu::noinline]] inline void copy_async(void* to, const void* from, std::size_t bytes) {
   if (Traffic::counts()) {
     Traffic::touch(from, bytes, false, __builtin_return_address(0));
