@@ -45,6 +45,7 @@ void bench_adam(Report& report, Device device, const Options& options) {
   verify(device);
   std::vector<std::int64_t> sizes = {17921, 1 << 20, 1 << 24};  // the first: a net of 2 x 128 units
   if (options.quick) sizes.pop_back();
+  if (options.rehearse) sizes = {17921};
   for (const int threads : thread_choices(device)) {
     const ThreadLimit limit(threads);
     const PeerOutput peer =

@@ -28,6 +28,9 @@ Timing summary(std::vector<double> times);
 Timing measure(Device device, const std::function<void()>& f, double seconds = 0.5,
                std::size_t repeats = 7, const std::function<void()>& prepare = {});
 
+/// From now on measure() calls f once and no more: for a rehearsal, whose times nobody reads.
+void measure_once();
+
 /// What somebody else's code needs for the same work. Without seconds: why it was not measured.
 struct PeerTime {
   std::string name;
@@ -60,16 +63,29 @@ struct Roofline {
   std::optional<double> of(Roof roof) const;
 };
 
-Roofline measure_roofline(Device device);
+/// How much a run works on. A rehearsal has the smallest inputs that take every path, each once:
+/// its rows are those of a full run, and their times mean nothing.
+struct Options {
+  bool quick = false;     ///< smaller inputs
+  bool large = false;     ///< what has 40,132 inputs as well, or 6.5 GB
+  bool rehearse = false;  ///< `large`, too, small
 
-/// Operations a second of a product of m x m matrices in TF32; nothing where there is no such.
-std::optional<double> tf32_rate(Device device, std::int64_t m);
+  std::int64_t size(std::int64_t full, std::int64_t smaller, std::int64_t smallest) const {
+    return rehearse ? smallest : quick ? smaller : full;
+  }
+  std::int64_t size(std::int64_t full, std::int64_t smallest) const {
+    return size(full, full, smallest);
+  }
+};
+
+Roofline measure_roofline(Device device, const Options& options);
 
 class Report {
  public:
   /// `changed` hears of every row: what a run has measured before it is cut off is worth keeping.
   Report(Device device, const Roofline& roofline, std::function<void(const Report&)> changed);
 
+  const Roofline& roofline() const { return roofline_; }
   void print_header() const;
   void add(const Row& row);
 
@@ -96,17 +112,12 @@ class Report {
 /// <device>-<date>.json in `folder`, with -2, -3, ... where such files exist.
 std::string result_path(const std::string& folder, Device device, const std::string& date);
 
-struct Options {
-  bool quick = false;  ///< smaller inputs: does it all run?
-  bool large = false;  ///< what needs more than 6.5 GB as well
-};
-
 /// Sections, one per file. Each verifies what it is about to time and throws where that fails.
 void bench_layer_norm(Report& report, Device device, const Options& options);
 void bench_adam(Report& report, Device device, const Options& options);
-void bench_training_step(Report& report, Device device);
+void bench_training_step(Report& report, Device device, const Options& options);
 void bench_figure1(Report& report, Device device, const Options& options);
-void bench_protein(Report& report, Device device);
+void bench_protein(Report& report, Device device, const Options& options);
 void bench_gram(Report& report, Device device, const Options& options);
 void bench_infinite_kernel(Report& report, Device device, const Options& options);
 void bench_solve(Report& report, Device device, const Options& options);

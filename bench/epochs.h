@@ -11,11 +11,11 @@
 namespace keel::bench {
 
 /// Seconds of one of `epochs` epochs of full-batch Adam on x [n, d] and y [n, k] of a new net of
-/// SPEC, five times after a first one. On a GPU a run records its step and replays it.
+/// SPEC, `repeats` times after a first one. On a GPU a run records its step and replays it.
 inline Timing measure_epochs(const std::string& spec, const Tensor& x, const Tensor& y,
-                             std::int64_t epochs) {
+                             std::int64_t epochs, std::int64_t repeats) {
   std::vector<double> times;
-  for (int repeat = 0; repeat < 6; ++repeat) {
+  for (std::int64_t repeat = 0; repeat <= repeats; ++repeat) {
     Net net(spec, x.shape().cols(), {.device = x.device()});
     const TrainReport report = train(net, x, y, {.epochs = epochs});
     if (repeat > 0) times.push_back(report.seconds / static_cast<double>(epochs));

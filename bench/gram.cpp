@@ -13,7 +13,6 @@ namespace keel::bench {
 namespace {
 
 constexpr const char* kSmall = "dense(128) relu dense(128) relu dense(1)";
-constexpr const char* kWide = "dense(2048) relu dense(2048) relu dense(2048) relu dense(8)";
 // Of kSmall at 9 features: products of the inputs of each layer, and of its cotangents.
 constexpr double kFlopAnEntry = 2 * (9 + 128 + 128) + 2 * (128 + 128);
 
@@ -77,9 +76,9 @@ double entry(const Tensor& gram, std::int64_t k, std::int64_t l) {
 
 // By 3xTF32 a float32 product may pass the roof it is held against, a float32 GEMM: no error. What
 // bounds it then is three products of TF32 each.
-std::string product_note(Device device, double flop, const Timing& time) {
+std::string product_note(const Report& report, Device device, double flop, const Timing& time) {
   if (gram_product(device) == GramProduct::fma) return "";
-  const double third = tf32_rate(device, 8192).value() / 3;
+  const double third = report.roofline().tf32.value() / 3;
   return fmt::format("3xTF32, whose roof is not gemm_float32: {:.0f}% of a third of gemm_tf32",
                      100 * flop / time.median / third);
 }
@@ -133,12 +132,12 @@ void bench_small(Report& report, Device device, std::int64_t n) {
            {"its NTK-vector products", "gram_nt.py",
             some + "--batch 128 --repeats 1 --implementation NTK_VECTOR_PRODUCTS", scale}});
   report.add({fmt::format("empirical NTK {0} x {0}, full", n), full, 4 * entries, flop,
-              product_note(device, flop, full), peers});
+              product_note(report, device, flop, full), peers});
   const Tensor into = Tensor::empty({n, n}, DType::f32, device);
   const Timing half = measure(
       device, [&] { Jacobian(net, x).gram_lower_into(into); }, 1, 5);
   report.add({fmt::format("empirical NTK {0} x {0}, lower triangle", n), half, 2 * entries, flop,
-              product_note(device, flop, half)});
+              product_note(report, device, flop, half)});
 
   const Net wide_net(kSmall, 9, {.dtype = DType::f64, .device = device});
   const Tensor wide_x = x.to(DType::f64), wide_into = Tensor::empty({n, n}, DType::f64, device);
@@ -155,9 +154,11 @@ void bench_small(Report& report, Device device, std::int64_t n) {
               Roof::float64});
 }
 
-void bench_wide(Report& report, Device device) {
-  const std::int64_t n = 16, features = 3072, outputs = 8;
-  const Net net(kWide, features, {.device = device});
+void bench_wide(Report& report, Device device, std::int64_t width) {
+  const std::int64_t n = 16, features = 3 * width / 2, outputs = 8;
+  const std::string spec =
+      fmt::format("dense({0}) relu dense({0}) relu dense({0}) relu dense(8)", width);
+  const Net net(spec, features, {.device = device});
   const Tensor x1 = normal({n, features}, {1, 1}).to(device);
   const Tensor x2 = normal({n, features}, {1, 2}).to(device);
   const auto gram = [&] { return Jacobian(net, x1).gram(Jacobian(net, x2), OutputMode::full); };
@@ -174,13 +175,13 @@ void bench_wide(Report& report, Device device) {
             "--batch 4 --repeats 1 --implementation NTK_VECTOR_PRODUCTS"}});
   // Forward once and backward once an output, the first layer without d_x.
   const auto weights = static_cast<double>(net.parameters_per_member());
-  const double first = static_cast<double>(features) * 2048;
+  const auto first = static_cast<double>(features * width);
   const double flop = 2.0 * 2 * n * (weights + outputs * (weights - first));
-  report.add({"empirical NTK 16 x 16 x 8 x 8, 3 x 2048 units", time, 4 * weights, flop, "", peers});
+  report.add({fmt::format("empirical NTK 16 x 16 x 8 x 8, 3 x {} units", width), time, 4 * weights,
+              flop, "", peers});
 }
 
-void bench_large(Report& report, Device device) {
-  const std::int64_t n = 40132;
+void bench_large(Report& report, Device device, std::int64_t n) {
   const auto entries = static_cast<double>(n) * static_cast<double>(n);
   const auto needed = static_cast<std::size_t>(1.1 * 4 * entries);
   if (const std::size_t free = describe(device).free_bytes; free < needed) {
@@ -201,7 +202,7 @@ void bench_large(Report& report, Device device) {
   for (const auto& [k, l] : {std::pair{n - 1, n - 1}, {n - 1, n / 3}, {n / 2 + 1, std::int64_t{0}}})
     verify(entry(into, k, l), trace(net, x, k, 0), trace(net, x, l, 0));
   const double flop = kFlopAnEntry * (entries + static_cast<double>(n)) / 2;
-  const std::string product = product_note(device, flop, time);
+  const std::string product = product_note(report, device, flop, time);
   report.add({fmt::format("empirical NTK {0} x {0}, lower triangle", n), time, 2 * entries, flop,
               fmt::format("all tensors at their peak {:.3f} x the matrix{}{}", peak,
                           product.empty() ? "" : "; ", product)});
@@ -210,9 +211,9 @@ void bench_large(Report& report, Device device) {
 }  // namespace
 
 void bench_gram(Report& report, Device device, const Options& options) {
-  bench_small(report, device, options.quick ? 1024 : 4096);
-  bench_wide(report, device);
-  if (options.large) bench_large(report, device);
+  bench_small(report, device, options.size(4096, 1024, 100));
+  bench_wide(report, device, options.size(2048, 64));
+  if (options.large || options.rehearse) bench_large(report, device, options.size(40132, 150));
 }
 
 }  // namespace keel::bench

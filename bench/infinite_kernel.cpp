@@ -82,7 +82,7 @@ void bench_net(Report& report, Device device, std::int64_t n, bool layer_norm) {
 }  // namespace
 
 void bench_infinite_kernel(Report& report, Device device, const Options& options) {
-  const std::int64_t n = options.quick ? 2048 : 8192;
+  const std::int64_t n = options.size(8192, 2048, 70);
   bench_net(report, device, n, false);
   bench_net(report, device, n, true);
 }

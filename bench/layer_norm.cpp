@@ -156,12 +156,13 @@ void bench_peers(Report& report, Device device, const std::vector<Size>& sizes) 
 void bench_layer_norm(Report& report, Device device, const Options& options) {
   std::vector<Size> sizes = {{100, 128}, {65536, 128}, {8192, 768}, {8192, 4096}};
   if (options.quick) sizes = {{100, 128}, {4096, 128}};
+  if (options.rehearse) sizes = {{20, 128}, {3, 768}, {2, 4096}};
   const Size largest{1 << 20, 128};
-  if (device.is_cuda() && !options.quick) {
+  if (device.is_cuda() && !options.quick && !options.rehearse) {
     sizes.push_back(largest);
   } else {
     report.leave_out("layer_norm " + largest.str(" x "),
-                     options.quick ? "--quick" : "takes too long on a CPU");
+                     device.is_cuda() ? "a smaller run" : "takes too long on a CPU");
   }
   for (const int threads : thread_choices(device)) {
     const ThreadLimit limit(threads);

@@ -43,8 +43,13 @@ void declare(CLI::App& app, Arguments& arguments) {
                       ->check(CLI::PositiveNumber);
   app.add_flag("--no-peers", arguments.no_peers, "leave the other libraries out")
       ->excludes(seconds);
-  app.add_flag("--quick", arguments.options.quick, "smaller inputs: does it all run?");
-  app.add_flag("--large", arguments.options.large, "what has 40,132 inputs too: 6.5 GB and more");
+  auto* quick = app.add_flag("--quick", arguments.options.quick, "smaller inputs: minutes");
+  auto* large = app.add_flag("--large", arguments.options.large,
+                             "what has 40,132 inputs too: 6.5 GB and more");
+  app.add_flag("--rehearse", arguments.options.rehearse,
+               "tiny inputs, once each: does it all run? Its times say nothing")
+      ->excludes(quick)
+      ->excludes(large);
 }
 
 std::vector<Section> choose(const std::vector<Section>& sections,
@@ -88,30 +93,34 @@ int run(const Arguments& arguments, const std::string& command) {
   if (!arguments.results.empty()) path = bench::result_path(arguments.results, device, date);
   if (!path.empty()) OutputFile{path};  // throws now rather than at the end
 
+  if (arguments.options.rehearse) bench::measure_once();
   std::optional<bench::Report> report;
   const bench::Options& options = arguments.options;
   const std::vector<Section> sections =
       choose({{"layer_norm", [&] { bench::bench_layer_norm(*report, device, options); }},
               {"adam", [&] { bench::bench_adam(*report, device, options); }},
-              {"training_step", [&] { bench::bench_training_step(*report, device); }},
+              {"training_step", [&] { bench::bench_training_step(*report, device, options); }},
               {"gram", [&] { bench::bench_gram(*report, device, options); }},
               {"infinite_kernel", [&] { bench::bench_infinite_kernel(*report, device, options); }},
               {"solve", [&] { bench::bench_solve(*report, device, options); }},
-              {"protein", [&] { bench::bench_protein(*report, device); }},
+              {"protein", [&] { bench::bench_protein(*report, device, options); }},
               {"figure1", [&] { bench::bench_figure1(*report, device, options); }}},
              arguments.only);
 
   fmt::print("keel {} ({}) on {}: {}\n", version(), git_commit(), device, describe(device).name);
   for (const auto& [name, value] : backends()) fmt::print("  {}: {}\n", name, value);
-  const bench::Roofline roofline = bench::measure_roofline(device);
+  const bench::Roofline roofline = bench::measure_roofline(device, options);
   fmt::print(
       "  roofline of this run: copy {:.1f} GB/s; GEMM, GFLOP/s: float32 {:.1f}, {}float64 "
       "{:.1f}\n\n",
       roofline.copy / 1e9, roofline.float32 / 1e9,
       roofline.tf32 ? fmt::format("TF32 {:.1f}, ", *roofline.tf32 / 1e9) : "",
       roofline.float64 / 1e9);
+  if (options.rehearse) fmt::print("  a rehearsal: these times say nothing\n\n");
   const auto keep = [&](const bench::Report& so_far, bool complete) {
-    if (!path.empty()) write(path, with_origin(so_far.json(), date, command, complete));
+    nlohmann::json all = with_origin(so_far.json(), date, command, complete);
+    all["rehearsal"] = options.rehearse;
+    if (!path.empty()) write(path, all);
   };
   report.emplace(device, roofline, [&](const bench::Report& so_far) { keep(so_far, false); });
   report->print_header();

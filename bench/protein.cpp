@@ -11,16 +11,16 @@
 namespace keel::bench {
 namespace {
 
-constexpr std::int64_t kRows = 40132, kFeatures = 9, kWidth = 128;
+constexpr std::int64_t kFeatures = 9, kWidth = 128;
 constexpr const char* kSpec = "dense(128) layernorm relu dense(128) layernorm relu dense(1)";
 
 // sin x0 + x1 / 2, as bench/peers/protein_epoch.py has it.
 Tensor targets(const Tensor& x) {
   const std::vector<float> values = x.to_vector<float>();
   std::vector<float> y;
-  for (std::int64_t i = 0; i < kRows; ++i)
+  for (std::int64_t i = 0; i < x.size(0); ++i)
     y.push_back(std::sin(values[i * kFeatures]) + values[i * kFeatures + 1] / 2);
-  return Tensor::from(y, {kRows, 1});
+  return Tensor::from(y, {x.size(0), 1});
 }
 
 // The gradient of the mean squared error, each op over all rows.
@@ -46,11 +46,13 @@ double difference(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-void bench_protein(Report& report, Device device) {
-  const Tensor host = normal({kRows, kFeatures}, {1, 0});
+void bench_protein(Report& report, Device device, const Options& options) {
+  const std::int64_t rows = options.size(40132, 300);
+  const Tensor host = normal({rows, kFeatures}, {1, 0});
   const Tensor x = host.to(device), y = targets(host).to(device);
-  const double flop = 2.0 * kRows * 3 * (kFeatures * kWidth + kWidth * kWidth + kWidth) -
-                      2.0 * kRows * kFeatures * kWidth;  // no d_x of the first layer
+  const double weights = kFeatures * kWidth + kWidth * kWidth + kWidth;
+  const double flop =  // no d_x of the first layer
+      2.0 * static_cast<double>(rows) * (3 * weights - kFeatures * kWidth);
   if (device.is_cpu()) {
     Net net(kSpec, kFeatures);
     const Tensor whole = Tensor::zeros(net.flat().shape()), blocks = whole.clone();
@@ -66,7 +68,8 @@ void bench_protein(Report& report, Device device) {
     report.add({"protein epoch, LN every, op by op", timing, 0, flop});
   }
   report.add({"protein epoch, LN every, as trained",
-              measure_epochs(kSpec, x, y, device.is_cuda() ? 500 : 10),
+              measure_epochs(kSpec, x, y, options.size(device.is_cuda() ? 500 : 10, 2),
+                             options.size(5, 1)),
               0,
               flop,
               "",

@@ -12,6 +12,8 @@
 namespace keel::bench {
 namespace {
 
+bool only_once = false;
+
 // Seconds of queued calls that make a repetition on a GPU: launching the first and waking up after
 // the last take 10 to 15 us, which is too much of a single millisecond.
 constexpr double kSample = 10e-3;
@@ -72,6 +74,8 @@ Timing summary(std::vector<double> times) {
   return {times[times.size() / 2], times.front(), times.back()};
 }
 
+void measure_once() { only_once = true; }
+
 Timing measure(Device device, const std::function<void()>& f, double seconds, std::size_t repeats,
                const std::function<void()>& prepare) {
   using Clock = std::chrono::steady_clock;
@@ -87,6 +91,7 @@ Timing measure(Device device, const std::function<void()>& f, double seconds, st
     synchronize(device);
     return elapsed(begin) / static_cast<double>(calls);
   };
+  if (only_once) return summary({repetition()});
   double last = 0;
   for (std::size_t warm_up = 0; warm_up < std::min<std::size_t>(3, repeats / 2); ++warm_up)
     last = repetition();

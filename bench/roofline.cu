@@ -11,8 +11,7 @@
 namespace keel::bench {
 namespace {
 
-double copy_rate(Device device) {
-  const std::int64_t n = device.is_cuda() ? std::int64_t{1} << 28 : std::int64_t{1} << 26;
+double copy_rate(Device device, std::int64_t n) {
   const Tensor x = Tensor::zeros({n}, DType::f32, device);
   const Tensor into = Tensor::zeros({n}, DType::f32, device);
   const Timing time = measure(
@@ -60,18 +59,15 @@ std::optional<double> cublas_rate([[maybe_unused]] Device device, [[maybe_unused
 
 }  // namespace
 
-std::optional<double> tf32_rate(Device device, std::int64_t m) {
-  return cublas_rate(device, m, true);
-}
-
-Roofline measure_roofline(Device device) {
-  const std::int64_t m = device.is_cuda() ? 8192 : 1536;
+Roofline measure_roofline(Device device, const Options& options) {
+  const std::int64_t m = options.size(device.is_cuda() ? 8192 : 1536, 32);
   Roofline roofline;
-  roofline.copy = copy_rate(device);
+  roofline.copy =
+      copy_rate(device, options.size(std::int64_t{1} << (device.is_cuda() ? 28 : 26), 1000));
   trim_memory(device);
   roofline.own_float32 = gemm_rate(device, DType::f32, m);
   roofline.float32 = std::max(roofline.own_float32, cublas_rate(device, m, false).value_or(0));
-  roofline.tf32 = tf32_rate(device, m);
+  roofline.tf32 = cublas_rate(device, m, true);
   // A GPU made for graphics has a 64th of its float32 rate here.
   roofline.float64 = gemm_rate(device, DType::f64, device.is_cuda() ? m / 2 : m);
   trim_memory(device);

@@ -126,16 +126,15 @@ void bench_regression(Report& report, Device device, std::int64_t n) {
 
 // The exact regression of the protein experiment in size, kernel and ridge, on random inputs; all
 // but the kernel matrix once.
-void bench_exact_regression(Report& report, Device device) {
-  constexpr std::int64_t kRows = 40132;
-  const Tensor x = normal({kRows, kFeatures}, {1, 1}).to(DType::f64).to(device), y = targets(x);
+void bench_exact_regression(Report& report, Device device, std::int64_t n) {
+  const Tensor x = normal({n, kFeatures}, {1, 1}).to(DType::f64).to(device), y = targets(x);
   const auto kernel = std::make_shared<InfiniteKernel>(
       "dense(128) layernorm(affine=0) relu dense(128) relu dense(1)", kFeatures,
       InfiniteKernelOptions{.first_sigma_w2 = 1, .device = device});
   const auto once = [&](const std::function<void()>& f) { return measure(device, f, 0, 1); };
   Timing gram, bare;
   {
-    const Tensor a = Tensor::zeros({kRows, kRows}, DType::f32, device);
+    const Tensor a = Tensor::zeros({n, n}, DType::f32, device);
     gram = measure(
         device, [&] { kernel->gram_lower(*kernel->points(x), a); }, 0, 3);
     add_ridge(a, 1e-2);
@@ -149,11 +148,12 @@ void bench_exact_regression(Report& report, Device device) {
   verify_solution(*regression, x, y);
   const SolveReport& solved = regression->report();
   const double peak = static_cast<double>(memory_stats(device).peak_in_use);
-  const double flop = std::pow(static_cast<double>(kRows), 3) / 3;
-  report.add({"kernel matrix, 40132 inputs, LN first", gram, 2.0 * kRows * kRows});
-  report.add({"cholesky 40132 x 40132, float32", bare, 0, flop});
+  const double flop = std::pow(static_cast<double>(n), 3) / 3;
+  report.add({fmt::format("kernel matrix, {} inputs, LN first", n), gram,
+              2 * std::pow(static_cast<double>(n), 2)});
+  report.add({fmt::format("cholesky {0} x {0}, float32", n), bare, 0, flop});
   report.add(
-      {"exact regression, 40132 inputs, to 1e-10", whole, 0, flop,
+      {fmt::format("exact regression, {} inputs, to 1e-10", n), whole, 0, flop,
        fmt::format("{:.2f} x kernel matrix and bare factorisation; {:.2f} GiB; {} products in "
                    "double, residual {:.1e}",
                    whole.median / (gram.median + bare.median), peak / (1 << 30), solved.sweeps,
@@ -163,8 +163,9 @@ void bench_exact_regression(Report& report, Device device) {
 }  // namespace
 
 void bench_solve(Report& report, Device device, const Options& options) {
-  bench_regression(report, device, options.quick ? 2048 : 8192);
-  if (options.large) bench_exact_regression(report, device);
+  bench_regression(report, device, options.size(8192, 2048, 200));
+  if (options.large || options.rehearse)
+    bench_exact_regression(report, device, options.size(40132, 300));
 }
 
 }  // namespace keel::bench

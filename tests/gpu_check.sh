@@ -243,7 +243,7 @@ else
 fi
 [[ -x $build/keel ]] || die "nothing was built: see $out/build.log"
 # They need no GPU: the kernels' tests on emulated ones and on threads, and what asks the former which kernels have run.
-no_gpu='^(test_emulated|test_threaded$|nvcc_ran_every_kernel$)'
+no_gpu='^(test_emulated|keel_emulated|test_threaded$|nvcc_ran_every_kernel$)'
 for stage in "${wanted[@]}"; do
   case $stage in
     tests) stage "tests" ctest --test-dir "$build" --output-on-failure --timeout $limit -E "$no_gpu" ;;

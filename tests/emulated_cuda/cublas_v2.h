@@ -21,6 +21,8 @@ enum cublasOperation_t { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
 enum cublasFillMode_t { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1 };
 enum cublasSideMode_t { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 };
 enum cublasDiagType_t { CUBLAS_DIAG_NON_UNIT = 0 };
+enum cublasComputeType_t { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_FAST_TF32 = 77 };
+enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
 enum cublasMath_t { CUBLAS_DEFAULT_MATH = 0, CUBLAS_PEDANTIC_MATH = 2 };
 
 const char* cublasGetStatusString(cublasStatus_t);
@@ -46,6 +48,12 @@ KEEL_EMULATED_BLAS(float, cublasSgemmStridedBatched, cublasStrsm_64, cublasStrsv
 KEEL_EMULATED_BLAS(double, cublasDgemmStridedBatched, cublasDtrsm_64, cublasDtrsv_64,
                    cublasDgemv_64)
 #undef KEEL_EMULATED_BLAS
+
+/// Of float32 alone, whatever the compute type asks for.
+cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n,
+                            int k, const void* alpha, const void* a, cudaDataType type_a, int lda,
+                            const void* b, cudaDataType type_b, int ldb, const void* beta, void* c,
+                            cudaDataType type_c, int ldc, cublasComputeType_t, cublasGemmAlgo_t);
 
 cublasStatus_t cublasDsymv_64(cublasHandle_t, cublasFillMode_t, std::int64_t n, const double* alpha,
                               const double* a, std::int64_t lda, const double* x,

@@ -131,6 +131,17 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
   return gemm(handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc,
               stride_c, count);
 }
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                            int m, int n, int k, const void* alpha, const void* a,
+                            cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
+                            int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
+                            cublasComputeType_t, cublasGemmAlgo_t) {
+  if (type_a != CUDA_R_32F || type_b != type_a || type_c != type_a)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return gemm(handle, op_a, op_b, m, n, k, static_cast<const float*>(alpha),
+              static_cast<const float*>(a), lda, 0, static_cast<const float*>(b), ldb, 0,
+              static_cast<const float*>(beta), static_cast<float*>(c), ldc, 0, 1);
+}
 cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a,
                                          cublasOperation_t op_b, int m, int n, int k,
                                          const double* alpha, const double* a, int lda,
