@@ -68,7 +68,8 @@ Gradcheck gradcheck(const std::function<Var(std::span<const Var>)>& f,
         }
         if (best < 1e-9) break;
       }
-      if (!(best <= worst.max_relative_error)) {
+      // A NaN is the worst there is, and the first one is told of.
+      if (!std::isnan(worst.max_relative_error) && !(best <= worst.max_relative_error)) {
         worst.max_relative_error = best;
         worst.where = fmt::format("input {}, element {}: analytic {}, numeric {}", k, i,
                                   analytic[k][i], nearest);

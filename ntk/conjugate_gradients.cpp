@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "../core/max_or_nan.h"
+
 namespace keel {
 namespace {
 
@@ -70,8 +72,7 @@ struct Solver {
 
   static double largest(const Scalars& values) {
     double most = 0;
-    for (double v : values)
-      if (!(v <= most)) most = v;
+    for (double v : values) most = max_or_nan(most, v);
     return most;
   }
 

@@ -1,4 +1,5 @@
 #include "../../core/random.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -76,8 +77,8 @@ TEST_CASE("normal draws are Box and Muller's of the same bits, times the deviati
   for (std::size_t i = 0; i < draws.size(); i += 2) {
     const auto [u, v] = expected_uniform(key, i / 2);
     const double radius = 2.5 * std::sqrt(-2 * std::log1p(-u)), angle = 2 * std::acos(-1.0) * v;
-    worst = std::max({worst, std::abs(draws[i] - radius * std::cos(angle)),
-                      std::abs(draws[i + 1] - radius * std::sin(angle))});
+    worst = max_or_nan(worst, std::abs(draws[i] - radius * std::cos(angle)));
+    worst = max_or_nan(worst, std::abs(draws[i + 1] - radius * std::sin(angle)));
   }
   CHECK(worst < 1e-13);
 }

@@ -1,4 +1,5 @@
 #include "../../core/sink.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -74,7 +75,7 @@ static void check_jacobian(const std::vector<Tensor>& parameters, const Function
       for (const JacobianSink::Factor& factor : jacobian.factors())
         if (factor.leaf == leaf.slot()) add_sample(factor, k, got);
       for (std::size_t i = 0; i < got.size(); ++i) {
-        worst = std::max(worst, std::abs(got[i] - wanted[i]));
+        worst = max_or_nan(worst, std::abs(got[i] - wanted[i]));
         largest = std::max(largest, std::abs(wanted[i]));
       }
     }

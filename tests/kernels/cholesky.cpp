@@ -1,5 +1,6 @@
 // Factorisations by their residuals, as LAPACK's own tests measure them, and what solves with them.
 #include "../../kernels/cholesky.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -68,7 +69,7 @@ double norm1(const Tensor& a) {
   for (int64_t i = 0; i < a.size(0); ++i) {
     double sum = 0;
     for (int64_t j = 0; j < a.size(1); ++j) sum += std::abs(v[i * a.size(1) + j]);
-    if (!(sum <= most)) most = sum;
+    most = max_or_nan(most, sum);
   }
   return most;
 }

@@ -1,5 +1,6 @@
 // CpuGemm against plain loops in double: every way it reads and packs, edges, strides, threads.
 #include "../../kernels/cpu_gemm.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -72,8 +73,7 @@ struct Product {
           if (got != before[i * ldc() + j]) return std::numeric_limits<double>::infinity();
           continue;
         }
-        const double off = std::abs(got - expected(alpha, beta, i, j));
-        if (!(off <= worst)) worst = off;
+        worst = max_or_nan(worst, std::abs(got - expected(alpha, beta, i, j)));
       }
     return worst / std::sqrt(static_cast<double>(size.k));
   }

@@ -1,6 +1,7 @@
 // factor_gram by 3xTF32: where it is chosen, how its panels lie, and, emulated, how accurate it is.
 // On a GPU the same bounds hold whichever product was chosen.
 #include "../../kernels/factor_gram_tensor.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -86,7 +87,7 @@ double worst_error(const Terms& terms, const Terms& exact, bool lower, Device de
     for (int64_t j = 0; j < (lower ? i + 1 : m); ++j) {
       const double error = std::abs(got[i * m + j] - wanted.at(i, j));
       if (std::isnan(error)) return error;  // no bound holds
-      worst = std::max(worst, error / size.at(i, j) / std::numeric_limits<float>::epsilon());
+      worst = max_or_nan(worst, error / size.at(i, j) / std::numeric_limits<float>::epsilon());
     }
   return worst;
 }

@@ -1,6 +1,7 @@
 // The GPU's body of fused_mlp, run on the CPU: every block, its threads one after another between
 // barriers, against the ops one by one in float64.
 #include "../../kernels/fused_mlp_block.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -72,12 +73,11 @@ double apart(const Answer& got, const Answer& wanted) {
   double largest = 0, worst = 0;
   for (std::size_t i = 0; i < wanted.gradients.size(); ++i) {
     largest = std::max(largest, std::abs(wanted.gradients[i]));
-    const double difference = std::abs(got.gradients[i] - wanted.gradients[i]);
-    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
+    worst = max_or_nan(worst, std::abs(got.gradients[i] - wanted.gradients[i]));
   }
   worst /= largest;
   for (std::size_t s = 0; s < wanted.losses.size(); ++s)
-    worst = std::max(worst, std::abs(got.losses[s] / wanted.losses[s] - 1));
+    worst = max_or_nan(worst, std::abs(got.losses[s] / wanted.losses[s] - 1));
   return worst;
 }
 

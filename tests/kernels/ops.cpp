@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 
+#include "../../core/max_or_nan.h"
 #include "../gpu.h"
 #include "../op_cases.h"
 #include "../sanitized.h"
@@ -42,8 +43,7 @@ double difference(const std::vector<double>& got, const std::vector<double>& wan
   double largest = 1, worst = 0;
   for (double w : wanted) largest = std::max(largest, std::abs(w));
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const double error = std::abs(got[i] - wanted[i]) / largest;
-    if (!(error <= worst)) worst = error;  // a NaN counts as worst
+    worst = max_or_nan(worst, std::abs(got[i] - wanted[i]) / largest);
   }
   return worst;
 }

@@ -1,4 +1,5 @@
 #include "../../kernels/solve_lower.h"
+#include "../difference.h"
 
 #include <doctest/doctest.h>
 
@@ -29,16 +30,6 @@ Tensor triangle(int64_t n, DType dtype, double above) {
   return l;
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
-  double most = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double off = std::abs(x[i] - y[i]);
-    if (!(off <= most)) most = off;  // a NaN counts as worst
-  }
-  return most;
-}
-
 void check_solves(Device device, int64_t n, int64_t k) {
   for (DType dtype : {DType::f32, DType::f64}) {
     CAPTURE(n);
@@ -51,7 +42,7 @@ void check_solves(Device device, int64_t n, int64_t k) {
       gemm(transposed ? Transpose::yes : Transpose::no, Transpose::no, 1, clean, x, 0, b);
       const Tensor solution = b.to(device).clone();
       (transposed ? solve_lower_transposed : solve_lower)(l.to(device), solution);
-      CHECK(largest_difference(solution, x) < (dtype == DType::f32 ? 3e-5 : 1e-13));
+      CHECK(test::largest_difference(solution, x) < (dtype == DType::f32 ? 3e-5 : 1e-13));
     }
   }
 }

@@ -1,4 +1,5 @@
 #include "../../nn/fused_gradient.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -43,12 +44,11 @@ double apart(const Answer& a, const Answer& b) {
   double largest = 0, worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     largest = std::max(largest, std::abs(wanted[i]));
-    const double difference = std::abs(got[i] - wanted[i]);
-    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
+    worst = max_or_nan(worst, std::abs(got[i] - wanted[i]));
   }
   worst /= largest;
   for (std::size_t s = 0; s < a.losses.size(); ++s)
-    worst = std::max(worst, std::abs(a.losses[s] / b.losses[s] - 1));
+    worst = max_or_nan(worst, std::abs(a.losses[s] / b.losses[s] - 1));
   return worst;
 }
 

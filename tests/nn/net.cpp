@@ -1,4 +1,5 @@
 #include "../../nn/net.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -175,9 +176,9 @@ TEST_CASE("net: predict in blocks equals forward, for shared and own inputs") {
   const auto whole = net.forward(shared, constants).value().to_vector<double>();
   double worst = 0;
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    worst = std::max(worst, std::abs(blocks[i] - whole[i]));
-    worst = std::max(worst, std::abs(blocks_own[i] - whole[i]));
-    if (i >= alone.size()) worst = std::max(worst, std::abs(alone[i - alone.size()] - whole[i]));
+    worst = max_or_nan(worst, std::abs(blocks[i] - whole[i]));
+    worst = max_or_nan(worst, std::abs(blocks_own[i] - whole[i]));
+    if (i >= alone.size()) worst = max_or_nan(worst, std::abs(alone[i - alone.size()] - whole[i]));
   }
   CHECK(worst < 1e-12);
   CHECK(net.predict(Tensor::zeros({0, 2}, DType::f64)).shape() == Shape{2, 0, 1});

@@ -1,4 +1,5 @@
 #include "../../nn/optimiser.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -29,7 +30,7 @@ double difference(const Tensor& parameters, const std::vector<double>& oracle) {
   double worst = 0;
   const std::vector<double> got = parameters.to_vector<double>();
   for (std::size_t i = 0; i < got.size(); ++i)
-    worst = std::max(worst, std::abs(got[i] - oracle[i]));
+    worst = max_or_nan(worst, std::abs(got[i] - oracle[i]));
   return worst;
 }
 

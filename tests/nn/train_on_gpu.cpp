@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "../../nn/trainer.h"
+#include "../difference.h"
 #include "../gpu.h"
 #include "bits.h"
 #include "message_of.h"
@@ -30,13 +31,6 @@ Trained trained(const char* spec, Device device, TrainOptions options, DType dty
   return {net.flat().to(Device::cpu()), report.losses};
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-  const auto x = a.to_vector<double>(), y = b.to_vector<double>();
-  double most = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) most = std::max(most, std::abs(x[i] - y[i]));
-  return most;
-}
-
 // In one kernel a step, where that applies, and op by op; whole batches, and a rest of two rows.
 template <class F>
 void for_each_training(F f) {
@@ -56,8 +50,8 @@ TEST_CASE("train: a GPU goes the CPU's way, and twice the same to the bit") {
     const Trained cpu = trained(spec, Device::cpu(), options);
     const Trained once = trained(spec, Device::cuda(), options);
     const Trained twice = trained(spec, Device::cuda(), options);
-    CHECK(largest_difference(once.losses, cpu.losses) < 1e-4);
-    CHECK(largest_difference(once.weights, cpu.weights) < 1e-3);
+    CHECK(test::largest_difference(once.losses, cpu.losses) < 1e-4);
+    CHECK(test::largest_difference(once.weights, cpu.weights) < 1e-3);
     CHECK(same_bits(once.weights, twice.weights));
     CHECK(same_bits(once.losses, twice.losses));
   });
@@ -68,8 +62,8 @@ TEST_CASE("train: in float64 a GPU goes the CPU's way, too") {
   const TrainOptions options{.batch = 6, .optimiser = AdamOptions{.lr = 0.003}};
   const Trained cpu = trained(kSpec, Device::cpu(), options, DType::f64);
   const Trained gpu = trained(kSpec, Device::cuda(), options, DType::f64);
-  CHECK(largest_difference(gpu.losses, cpu.losses) < 1e-10);
-  CHECK(largest_difference(gpu.weights, cpu.weights) < 1e-9);
+  CHECK(test::largest_difference(gpu.losses, cpu.losses) < 1e-10);
+  CHECK(test::largest_difference(gpu.weights, cpu.weights) < 1e-9);
 }
 
 TEST_CASE("train: a GPU's steps and what is done between them do not disturb each other") {

@@ -1,4 +1,5 @@
 #include "../../ntk/empirical_kernel.h"
+#include "../difference.h"
 
 #include <doctest/doctest.h>
 
@@ -26,17 +27,6 @@ Net net_of(DType dtype, int64_t members, Device device = {}) {
               .seed = 4,
               .dtype = dtype,
               .device = device});
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  const auto x = a.to_vector<double>(), y = b.to_vector<double>();
-  REQUIRE(x.size() == y.size());
-  double worst = 0, largest = 1e-300;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    worst = std::max(worst, std::abs(x[i] - y[i]));
-    largest = std::max(largest, std::abs(y[i]));
-  }
-  return worst / largest;
 }
 
 }  // namespace
@@ -85,13 +75,14 @@ TEST_CASE("empirical kernel: a float32 net has diagonals and products in double"
     CHECK(same_bits(wide, j.gram(OutputMode::trace, true)));
     CHECK(
         same_bits(narrow, Jacobian(kernel.net(), x.to(DType::f32)).gram(OutputMode::trace, true)));
-    CHECK(largest_difference(narrow, wide) < 1e-5);
+    CHECK(test::relative_difference(narrow, wide) < 1e-5);
     // Theta v in double and the matrix times v are one.
     const auto theta = wide.to_vector<double>(), values = v.to_vector<double>();
     std::vector<double> wanted(40);
     for (int64_t i = 0; i < 40; ++i)
       for (int64_t k = 0; k < 40; ++k) wanted[i] += theta[i * 40 + k] * values[k];
-    CHECK(largest_difference(kernel.product(*points, v), Tensor::from(wanted, {40})) < 1e-12);
+    CHECK(test::relative_difference(kernel.product(*points, v), Tensor::from(wanted, {40})) <
+          1e-12);
   }
 }
 
@@ -100,7 +91,7 @@ TEST_CASE("empirical kernel: diagonals of many inputs are made in blocks") {
       Net("dense(3000) relu dense(8)", 3, {.parameterisation = Parameterisation::ntk}));
   const Tensor x = inputs(200, 1);  // blocks of 87 rows
   const Tensor blocks = kernel.diagonal(x);
-  CHECK(largest_difference(blocks, kernel.diag(*kernel.points(x))) < 1e-14);
+  CHECK(test::relative_difference(blocks, kernel.diag(*kernel.points(x))) < 1e-14);
   CHECK(kernel.diagonal(inputs(0, 1)).shape() == Shape{0});
 }
 
@@ -154,9 +145,9 @@ TEST_CASE("empirical kernel: CUDA agrees with the CPU") {
   const Device gpu = Device::cuda();
   const EmpiricalKernel here(net_of(DType::f32, 2)), there(net_of(DType::f32, 2, gpu));
   const Tensor x = inputs(150, 1), v = normal({150, 1}, {7, 0}, 1, DType::f64);
-  CHECK(largest_difference(there.matrix(x.to(gpu), x.to(gpu), DType::f32),
-                           here.matrix(x, x, DType::f32)) < 1e-5);
-  CHECK(largest_difference(there.product(*there.points(x.to(gpu)), v.to(gpu)),
-                           here.product(*here.points(x), v)) < 1e-12);
-  CHECK(largest_difference(there.diagonal(x.to(gpu)), here.diagonal(x)) < 1e-12);
+  CHECK(test::relative_difference(there.matrix(x.to(gpu), x.to(gpu), DType::f32),
+                                  here.matrix(x, x, DType::f32)) < 1e-5);
+  CHECK(test::relative_difference(there.product(*there.points(x.to(gpu)), v.to(gpu)),
+                                  here.product(*here.points(x), v)) < 1e-12);
+  CHECK(test::relative_difference(there.diagonal(x.to(gpu)), here.diagonal(x)) < 1e-12);
 }

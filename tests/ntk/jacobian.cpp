@@ -69,7 +69,7 @@ TEST_CASE("jacobian: modes full, diag and trace keep the blocks they say") {
       for (int64_t e = 0; e < 19 * 34; ++e) values.push_back(blocks[e * 9 + c * 3 + d]);
       const Tensor one = Tensor::from(values, {19, 34});
       CHECK(error_of(one, [&](auto i, auto k) { return a.dot(b, i, c, k, d); }) < 1e-12);
-      if (c == d) CHECK(largest_difference(one, kept) < 1e-14);
+      if (c == d) CHECK(test::relative_difference(one, kept) < 1e-14);
     }
   }
   CHECK(error_of(trace, [&](auto i, auto k) { return a.trace(b, i, k); }) < 1e-12);
@@ -82,11 +82,11 @@ TEST_CASE("jacobian: mode full is the same for few samples, for many, and for it
     const Jacobian many(net, x), few(net, x.slice(100, 120));
     const Tensor whole = many.gram(OutputMode::full, true);
     const Tensor rows = few.gram(many, OutputMode::full, true);
-    CHECK(largest_difference(rows, whole.slice(100, 120)) < 1e-14);
+    CHECK(test::relative_difference(rows, whole.slice(100, 120)) < 1e-14);
     const Tensor square = few.gram(OutputMode::full, true);
     Tensor cut = Tensor::empty({20, 20, 3, 3}, DType::f64);
     for (int64_t k = 0; k < 20; ++k) copy(cut[k], rows[k].slice(100, 120));
-    CHECK(largest_difference(square, cut) < 1e-14);
+    CHECK(test::relative_difference(square, cut) < 1e-14);
     const auto values = square.to_vector<double>();
     const auto at = [&](int64_t k, int64_t l, int64_t c, int64_t d) {
       return values[((k * 20 + l) * 3 + c) * 3 + d];
@@ -99,7 +99,7 @@ TEST_CASE("jacobian: mode full is the same for few samples, for many, and for it
     CHECK(wrong == 0);
     const Tensor total = Tensor::zeros({20, 20, 3, 3}, DType::f64);
     for (const auto& block : few.blocks(few, OutputMode::full, true)) accumulate(total, block.gram);
-    CHECK(largest_difference(total, square) < 1e-14);
+    CHECK(test::relative_difference(total, square) < 1e-14);
   }
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("jacobian: each parameter's own block, which add up to the whole") {
             }) < 1e-12);
       accumulate(total, blocks[p].gram);
     }
-    CHECK(largest_difference(total, j.gram()) < 1e-14);
+    CHECK(test::relative_difference(total, j.gram()) < 1e-14);
   }
 }
 
@@ -150,9 +150,9 @@ TEST_CASE("jacobian: an ensemble is each member alone, and their mean") {
         accumulate(full, one.gram(OutputMode::full));
       }
       const auto third = [](const Tensor& t) { return scale(Var(t), 1.0 / 3).value(); };
-      CHECK(largest_difference(all.gram(OutputMode::trace, true), third(total)) < 1e-14);
-      CHECK(largest_difference(all.gram(OutputMode::full, true), third(full)) < 1e-14);
-      CHECK(largest_difference(all.diag(true), third(diagonals)) < 1e-14);
+      CHECK(test::relative_difference(all.gram(OutputMode::trace, true), third(total)) < 1e-14);
+      CHECK(test::relative_difference(all.gram(OutputMode::full, true), third(full)) < 1e-14);
+      CHECK(test::relative_difference(all.diag(true), third(diagonals)) < 1e-14);
       const Tensor into = Tensor::empty({20, 20}, DType::f64);
       all.gram_into(all, into);
       CHECK(same_bits(into, all.gram(OutputMode::trace, true)));
@@ -228,12 +228,12 @@ TEST_CASE("jacobian: CUDA agrees with the CPU") {
       const Tensor x = inputs(n, 3, 1, dtype);
       const Jacobian j(net, x), g(on_gpu, x.to(Device::cuda()));
       const double tolerance = dtype == DType::f32 ? 1e-5 : 1e-12;
-      CHECK(largest_difference(g.gram(), j.gram()) < tolerance);
-      CHECK(largest_difference(g.gram_lower(true), j.gram_lower(true)) < tolerance);
-      CHECK(largest_difference(g.diag(), j.diag()) < tolerance);
-      CHECK(largest_difference(g.gram(OutputMode::full, true), j.gram(OutputMode::full, true)) <
-            tolerance);
+      CHECK(test::relative_difference(g.gram(), j.gram()) < tolerance);
+      CHECK(test::relative_difference(g.gram_lower(true), j.gram_lower(true)) < tolerance);
+      CHECK(test::relative_difference(g.diag(), j.diag()) < tolerance);
+      CHECK(test::relative_difference(g.gram(OutputMode::full, true),
+                                      j.gram(OutputMode::full, true)) < tolerance);
       const Tensor v = normal({n, 2}, {4, 0}, 1, dtype);
-      CHECK(largest_difference(g.product(v.to(Device::cuda())), j.product(v)) < tolerance);
+      CHECK(test::relative_difference(g.product(v.to(Device::cuda())), j.product(v)) < tolerance);
     }
 }

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "../../core/max_or_nan.h"
 #include "../../core/random.h"
 #include "../../nn/net.h"
+#include "../difference.h"
 
 namespace jacobian_helpers {
 
@@ -30,19 +32,8 @@ double error_of(const Tensor& got, F wanted) {
     for (int64_t j = 0; j < m; ++j) {
       const double expected = wanted(i, j);
       largest = std::max(largest, std::abs(expected));
-      worst = std::max(worst, std::abs(values[static_cast<std::size_t>(i * m + j)] - expected));
+      worst = max_or_nan(worst, std::abs(values[static_cast<std::size_t>(i * m + j)] - expected));
     }
-  return worst / largest;
-}
-
-inline double largest_difference(const Tensor& a, const Tensor& b) {
-  const auto x = a.to_vector<double>(), y = b.to_vector<double>();
-  if (x.size() != y.size()) return INFINITY;
-  double worst = 0, largest = 1e-300;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    worst = std::max(worst, std::abs(x[i] - y[i]));
-    largest = std::max(largest, std::abs(y[i]));
-  }
   return worst / largest;
 }
 

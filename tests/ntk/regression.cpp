@@ -1,5 +1,6 @@
 // Kernel regression against a case solved by hand and a Gauss-Jordan oracle in long double.
 #include "../../ntk/regression.h"
+#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -70,11 +71,11 @@ Matrix rows_of(const Tensor& t) {
 }
 
 double largest_difference(const Matrix& a, const Matrix& b) {
-  long double most = 0;
+  double most = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
     for (std::size_t j = 0; j < a[i].size(); ++j)
-      most = std::max(most, std::abs(a[i][j] - b[i][j]));
-  return static_cast<double>(most);
+      most = max_or_nan(most, static_cast<double>(std::abs(a[i][j] - b[i][j])));
+  return most;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Training dynamics against the loop they replace, and against kernel regression at their end.
 #include "../../ntk/training_dynamics.h"
+#include "../difference.h"
 
 #include <doctest/doctest.h>
 
@@ -19,15 +20,6 @@ namespace {
 using std::int64_t;
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
-  REQUIRE(x.size() == y.size());
-  double most = 0;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (!(std::abs(x[i] - y[i]) <= most)) most = std::abs(x[i] - y[i]);
-  return most;
-}
 
 struct Problem {
   std::shared_ptr<ClosedKernel> kernel = std::make_shared<ClosedKernel>(2, 0.5, 3);
@@ -65,7 +57,8 @@ TEST_CASE("before training f is 0, and its covariance that of the initialisation
   for (const TrainingTime& time : {TrainingTime::flow(0), TrainingTime::descent(0, 1e-3)}) {
     for (double v : p.dynamics.predict(p.test, time).to_vector<double>()) CHECK(v == 0);
     for (double v : p.dynamics.predict_training(time).to_vector<double>()) CHECK(v == 0);
-    CHECK(largest_difference(p.dynamics.ensemble_covariance(nngp, p.test, time), initial) == 0);
+    CHECK(test::largest_difference(p.dynamics.ensemble_covariance(nngp, p.test, time), initial) ==
+          0);
   }
 }
 
@@ -78,10 +71,11 @@ TEST_CASE("after training for ever f is that of kernel regression") {
   const double stable = p.dynamics.largest_stable_step();
   for (const TrainingTime& time : {TrainingTime::flow(kForever), TrainingTime::flow(1e12),
                                    TrainingTime::descent(int64_t{1} << 40, stable / 3)}) {
-    CHECK(largest_difference(p.dynamics.predict_training(time), p.y) < 1e-9);
-    CHECK(largest_difference(p.dynamics.predict(p.test, time), solved.predict(p.test)) < 1e-8);
-    CHECK(largest_difference(p.dynamics.ensemble_covariance(nngp, p.test, time),
-                             solved.ensemble_covariance(nngp, p.test)) < 1e-7);
+    CHECK(test::largest_difference(p.dynamics.predict_training(time), p.y) < 1e-9);
+    CHECK(test::largest_difference(p.dynamics.predict(p.test, time), solved.predict(p.test)) <
+          1e-8);
+    CHECK(test::largest_difference(p.dynamics.ensemble_covariance(nngp, p.test, time),
+                                   solved.ensemble_covariance(nngp, p.test)) < 1e-7);
   }
 }
 
@@ -94,8 +88,8 @@ TEST_CASE("descent in closed form is descent step by step") {
       CAPTURE(steps);
       const auto time = TrainingTime::descent(steps, share * stable);
       const Tensor loop = descend(p, steps, share * stable);
-      CHECK(largest_difference(p.dynamics.predict_training(time), loop.slice(0, 25)) < 1e-12);
-      CHECK(largest_difference(p.dynamics.predict(p.test, time), loop.slice(25, 31)) < 1e-12);
+      CHECK(test::largest_difference(p.dynamics.predict_training(time), loop.slice(0, 25)) < 1e-12);
+      CHECK(test::largest_difference(p.dynamics.predict(p.test, time), loop.slice(25, 31)) < 1e-12);
     }
 }
 
@@ -105,8 +99,8 @@ TEST_CASE("many small steps are the flow") {
   double before = 0;
   for (int64_t steps : {100, 1000, 10000}) {
     const auto descent = TrainingTime::descent(steps, 0.5 / static_cast<double>(steps));
-    const double gap =
-        largest_difference(p.dynamics.predict(p.test, flow), p.dynamics.predict(p.test, descent));
+    const double gap = test::largest_difference(p.dynamics.predict(p.test, flow),
+                                                p.dynamics.predict(p.test, descent));
     CHECK(gap > 0);
     if (before > 0) CHECK(gap == doctest::Approx(before / 10).epsilon(0.2));  // first order
     before = gap;
@@ -136,7 +130,8 @@ TEST_CASE("a singular Theta is trained as far as gradients reach") {
     CHECK(f[0] == doctest::Approx(2).epsilon(1e-12));
     CHECK(f[1] == doctest::Approx(2).epsilon(1e-12));
     CHECK(f[2] == doctest::Approx(-1).epsilon(1e-12));
-    CHECK(largest_difference(dynamics.predict(x, time), dynamics.predict_training(time)) < 1e-12);
+    CHECK(test::largest_difference(dynamics.predict(x, time), dynamics.predict_training(time)) <
+          1e-12);
   }
 }
 
