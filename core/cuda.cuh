@@ -40,10 +40,16 @@ void launch_kernel_shared(Device device, const char* what, void (*kernel)(Parame
   check(blocks < (std::int64_t{1} << 31), what, "got {} blocks, wanted less than 2^31", blocks);
   if (device.is_cuda()) cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
   constexpr int kAlwaysAllowed = 48 * 1024;
-  if (shared_bytes > kAlwaysAllowed)
+  if (shared_bytes > kAlwaysAllowed) {
     cuda_check(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
         what);
+    // As many blocks as fit: how much of the cache becomes shared memory is the driver's guess
+    // else.
+    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                    cudaSharedmemCarveoutMaxShared),
+               what);
+  }
   cudaLaunchConfig_t config{};
   config.gridDim.x = static_cast<unsigned>(blocks);
   config.blockDim.x = static_cast<unsigned>(threads);

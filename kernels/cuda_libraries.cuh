@@ -30,7 +30,6 @@ inline cublasHandle_t cublas_handle(Device device, DType dtype) {
   struct Handle {
     cublasHandle_t handle = nullptr;
     Storage workspace;
-    void* stream = nullptr;
   };
   constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what cuBLAS advises for Hopper
   void* stream = current_stream(device);  // first: what it keeps must outlive the handles
@@ -43,13 +42,11 @@ inline cublasHandle_t cublas_handle(Device device, DType dtype) {
   }
   const auto mode = dtype == DType::f32 ? CUBLAS_PEDANTIC_MATH : CUBLAS_DEFAULT_MATH;
   cublas_check(cublasSetMathMode(entry.handle, mode), "cublasSetMathMode");
-  if (entry.stream != stream) {  // setting the stream takes the workspace away
-    cublas_check(cublasSetStream(entry.handle, static_cast<cudaStream_t>(stream)),
-                 "cublasSetStream");
-    cublas_check(cublasSetWorkspace(entry.handle, entry.workspace.data(), kWorkspace),
-                 "cublasSetWorkspace");
-    entry.stream = stream;
-  }
+  // Each time: another stream may have the address of one that is gone. It takes the workspace
+  // away.
+  cublas_check(cublasSetStream(entry.handle, static_cast<cudaStream_t>(stream)), "cublasSetStream");
+  cublas_check(cublasSetWorkspace(entry.handle, entry.workspace.data(), kWorkspace),
+               "cublasSetWorkspace");
   return entry.handle;
 }
 

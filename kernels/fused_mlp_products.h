@@ -7,8 +7,10 @@
 
 #ifdef __CUDA_ARCH__
 #define KEEL_UNROLL _Pragma("unroll")
+#define KEEL_ROLLED _Pragma("unroll 1")
 #else
 #define KEEL_UNROLL
+#define KEEL_ROLLED
 #endif
 
 namespace keel {

@@ -123,17 +123,25 @@ void cuda_product(Device device, const Product& p, const T* a, const T* b, T* c)
   const auto op_a = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   const auto op_b = p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const int members = static_cast<int>(p.members);
-  // cuBLAS counts columns first: row-major c = a b is its c' = b' a'.
+  const cublasHandle_t handle = cublas_handle(device, dtype_of<T>());
+  // cuBLAS counts columns first: row-major c = a b is its c' = b' a'. Batches have kernels of their
+  // own, which do not cut a long sum among multiprocessors: one member is no batch.
+  const auto one = [&](auto product, const char* name) {
+    cublas_check(product(handle, op_b, op_a, p.n, p.m, p.k, &alpha, b, p.row_b(), a, p.row_a(),
+                         &beta, c, p.n),
+                 name);
+  };
+  const auto many = [&](auto product, const char* name) {
+    cublas_check(product(handle, op_b, op_a, p.n, p.m, p.k, &alpha, b, p.row_b(), p.stride_b, a,
+                         p.row_a(), p.stride_a, &beta, c, p.n, p.stride_c, members),
+                 name);
+  };
   if constexpr (std::is_same_v<T, float>)
-    cublas_check(cublasSgemmStridedBatched(cublas_handle(device, DType::f32), op_b, op_a, p.n, p.m,
-                                           p.k, &alpha, b, p.row_b(), p.stride_b, a, p.row_a(),
-                                           p.stride_a, &beta, c, p.n, p.stride_c, members),
-                 "cublasSgemmStridedBatched");
+    members == 1 ? one(cublasSgemm, "cublasSgemm")
+                 : many(cublasSgemmStridedBatched, "cublasSgemmStridedBatched");
   else
-    cublas_check(cublasDgemmStridedBatched(cublas_handle(device, DType::f64), op_b, op_a, p.n, p.m,
-                                           p.k, &alpha, b, p.row_b(), p.stride_b, a, p.row_a(),
-                                           p.stride_a, &beta, c, p.n, p.stride_c, members),
-                 "cublasDgemmStridedBatched");
+    members == 1 ? one(cublasDgemm, "cublasDgemm")
+                 : many(cublasDgemmStridedBatched, "cublasDgemmStridedBatched");
 }
 
 #endif

@@ -70,6 +70,7 @@ void TrainStep::start_epoch(std::int64_t epoch) {
   next_epoch_ = epoch + 1;
   if (!shuffles()) return;
   Tensor order = Tensor::empty(order_.shape(), DType::f64);
+#pragma omp parallel for if (net_.members() > 1)  // a sort each, while a GPU waits
   for (std::int64_t s = 0; s < net_.members(); ++s) {
     // The multiplier is odd, hence one to one: different shuffle seeds, different orders.
     const std::uint64_t seed = net_.options().seeds[s] + shuffle_seed_ * 0x9e3779b97f4a7c15u;

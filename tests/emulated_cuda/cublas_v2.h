@@ -33,9 +33,12 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, std::size_t);
 
 #define KEEL_EMULATED_BLAS(T, Gemm, Trsm, Trsv, Gemv)                                            \
   cublasStatus_t Gemm(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, \
-                      const T* alpha, const T* a, int lda, long long stride_a, const T* b,       \
-                      int ldb, long long stride_b, const T* beta, T* c, int ldc,                 \
-                      long long stride_c, int count);                                            \
+                      const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta,   \
+                      T* c, int ldc);                                                            \
+  cublasStatus_t Gemm##StridedBatched(                                                           \
+      cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, const T* alpha, \
+      const T* a, int lda, long long stride_a, const T* b, int ldb, long long stride_b,          \
+      const T* beta, T* c, int ldc, long long stride_c, int count);                              \
   cublasStatus_t Trsm(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t,     \
                       cublasDiagType_t, std::int64_t m, std::int64_t n, const T* alpha,          \
                       const T* a, std::int64_t lda, T* b, std::int64_t ldb);                     \
@@ -44,9 +47,8 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, std::size_t);
   cublasStatus_t Gemv(cublasHandle_t, cublasOperation_t, std::int64_t m, std::int64_t n,         \
                       const T* alpha, const T* a, std::int64_t lda, const T* x,                  \
                       std::int64_t step_x, const T* beta, T* y, std::int64_t step_y);
-KEEL_EMULATED_BLAS(float, cublasSgemmStridedBatched, cublasStrsm_64, cublasStrsv_64, cublasSgemv_64)
-KEEL_EMULATED_BLAS(double, cublasDgemmStridedBatched, cublasDtrsm_64, cublasDtrsv_64,
-                   cublasDgemv_64)
+KEEL_EMULATED_BLAS(float, cublasSgemm, cublasStrsm_64, cublasStrsv_64, cublasSgemv_64)
+KEEL_EMULATED_BLAS(double, cublasDgemm, cublasDtrsm_64, cublasDtrsv_64, cublasDgemv_64)
 #undef KEEL_EMULATED_BLAS
 
 /// Of float32 alone, whatever the compute type asks for.

@@ -34,7 +34,11 @@ enum cudaDeviceAttr {
   cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrComputeCapabilityMinor = 76
 };
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9
+};
+inline constexpr int cudaSharedmemCarveoutMaxShared = 100;
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive = 1 };
@@ -100,8 +104,11 @@ cudaError_t launch(const cudaLaunchConfig_t&, const void* kernel, std::function<
                    std::vector<std::string> arguments);
 
 template <class... Parameters>
-cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute, int bytes) {
-  return set_most_shared(reinterpret_cast<const void*>(kernel), bytes);
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
+                                 int value) {
+  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout)  // a wish
+    return value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue;
+  return set_most_shared(reinterpret_cast<const void*>(kernel), value);
 }
 
 template <class... Parameters, class... Arguments>
