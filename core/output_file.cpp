@@ -1,6 +1,7 @@
 #include "output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,20 +15,41 @@ namespace keel {
 
 namespace fs = std::filesystem;
 
-OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
-  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
+namespace {
+
+// Where a chain of links ends, whether a file is there or not: a rename would replace the link.
+// What the system itself links, like /dev/stdout, is somebody's open file.
+fs::path without_links(const fs::path& path) {
+  fs::path target = path;
+  std::error_code problem;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(target, problem)); ++links) {
+    check(links < 40, "output", "got '{}', whose links lead nowhere", path.string());
+    const std::string text = fs::absolute(target).lexically_normal().string();
+    check(!text.starts_with("/dev/") && !text.starts_with("/proc/"), "output",
+          "got '{}', wanted the path of a file", path.string());
+    const fs::path next = fs::read_symlink(target, problem);
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  return target;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(fs::path path) : path_(std::move(path)), target_(without_links(path_)) {
+  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
   std::error_code problem;
   fs::create_directories(folder, problem);
   check(!problem, "output", "got folder '{}', which cannot be made: {}", folder.string(),
         problem.message());
   // A rename would replace a device or a pipe by a file.
-  const fs::file_status status = fs::status(path_, problem);
-  check(!path_.filename().empty() && (!fs::exists(status) || fs::is_regular_file(status)), "output",
-        "got '{}', wanted the path of a file", path_.string());
-  temporary_ = folder / fmt::format(".{}.{}.tmp", path_.filename().string(), getpid());
+  const fs::file_status status = fs::status(target_, problem);
+  check(!target_.filename().empty() && (!fs::exists(status) || fs::is_regular_file(status)),
+        "output", "got '{}', wanted the path of a file", path_.string());
+  temporary_ = folder / fmt::format(".{}.{}.tmp", target_.filename().string(), getpid());
   descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   check(descriptor_ >= 0, "output", "cannot write to folder '{}': {}", folder.string(),
         std::strerror(errno));
+  if (fs::exists(status)) fchmod(descriptor_, static_cast<mode_t>(status.permissions()));
 }
 
 OutputFile::~OutputFile() {
@@ -52,7 +74,7 @@ void OutputFile::commit() {
   check_written(fsync(descriptor_) == 0);
   const int descriptor = std::exchange(descriptor_, -1);
   check_written(close(descriptor) == 0);
-  check_written(std::rename(temporary_.c_str(), path_.c_str()) == 0);
+  check_written(std::rename(temporary_.c_str(), target_.c_str()) == 0);
   temporary_.clear();
 }
 

@@ -7,7 +7,8 @@
 namespace keel {
 
 /// A file being written: under a temporary name beside `path` until commit() renames it. Without
-/// commit() nothing is left of it, and a file that was at `path` stays as it was.
+/// commit() nothing is left of it, and a file that was at `path` stays as it was. Where `path` is a
+/// link, the file that it leads to is written; permissions stay those of a file that was there.
 class OutputFile {
  public:
   /// Makes the folders that are missing. Throws keel::Error where `path` cannot be written.
@@ -22,7 +23,7 @@ class OutputFile {
  private:
   void check_written(bool holds) const;
 
-  std::filesystem::path path_, temporary_;
+  std::filesystem::path path_, target_, temporary_;  // as asked for; where its links lead
   int descriptor_ = -1;
 };
 

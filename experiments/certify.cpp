@@ -139,6 +139,8 @@ std::string findings_text(const Findings& found, const Standardiser& units, doub
 
 int run_certify(const Choice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
+  check_apart({folder.path("summary.json").string()},
+              {choice.regression.data, choice.regression.kernel.weights});
   const RegressionTask task(choice.regression, context);
   const Regression regression = [&] {
     Watch watch(context);

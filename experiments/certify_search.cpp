@@ -82,8 +82,9 @@ std::string exceed_line(const Attack& attack, const Standardiser& units) {
     return fmt::format("passes {} at |x| = {}: {}\n", brief(attack.wanted * scale, 4),
                        brief(attack.beyond->distance(), 4), brief(attack.beyond->value * scale, 4));
   if (attack.wanted > 0)
-    return fmt::format("never passes {} along the direction of the largest found\n",
-                       brief(attack.wanted * scale, 4));
+    return fmt::format(
+        "does not pass {} along the direction of the largest found up to |x| = {:g}\n",
+        brief(attack.wanted * scale, 4), kFarthestExceed);
   return "";
 }
 

@@ -184,7 +184,7 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
         "by the layernorm at word {}: its {} units stay in a ball of {} dimensions; {}\n",
         bound.word, bound.width, bound.rank, proof_of(bound));
   else if (!found.attack.beyond)
-    text += "no layernorm: nothing is proved, and no direction was found that passes any number\n";
+    text += "no layernorm: nothing is proved\n";
   return text + exceed_line(found.attack, units);
 }
 
@@ -211,6 +211,7 @@ void check_trained(const CLI::App& app) {
 
 int run_trained(const TrainedChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
+  check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
   const Net net = loaded(choice, context);
   const TrainingRows rows(choice, net);
   const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"),

@@ -74,6 +74,16 @@ Examples test_examples(const Table& table, const Table& training, const std::str
   const bool named = !table.names.empty() && !training.names.empty();
   if (named && unique_names(table) && unique_names(training))
     return gather(table, by_name(table, training, at));
+  if (named) {  // by position, then: but only where the names are the same ones
+    std::vector<std::string> wanted = training.names;
+    if (table.cols == training.cols - 1) wanted.erase(wanted.begin() + at);
+    if (table.names != wanted)
+      throw DataError(table.file,
+                      fmt::format("line 1: names repeat here or in {}: wanted the same ones in the "
+                                  "same order, with or without the target",
+                                  training.file),
+                      1);
+  }
   if (table.cols == training.cols) return gather(table, all_but(table.cols, at));
   if (table.cols == training.cols - 1) return gather(table, all_but(table.cols, -1));
   throw DataError(table.file,

@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include <cstdint>
+#include <utility>
 
 namespace keel {
 namespace {
@@ -39,8 +40,11 @@ Interrupt::Interrupt() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, &before_int_);
-  sigaction(SIGTERM, &action, &before_term_);
+  for (const auto& [signal, before] : {std::pair{SIGINT, &before_int_}, {SIGTERM, &before_term_}}) {
+    sigaction(signal, &action, before);
+    // nohup, or a script's `&`: who started this wants it left alone.
+    if (before->sa_handler == SIG_IGN) sigaction(signal, before, nullptr);
+  }
 }
 
 Interrupt::~Interrupt() {

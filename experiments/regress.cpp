@@ -185,8 +185,7 @@ int run_regress(const Choice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/regress" : context.options.out);
   const RegressionTask task(choice.regression, context);
   Examples test;
-  if (!choice.test.empty())
-    test = test_examples(read_table(choice.test), task.table(), choice.regression.target);
+  if (!choice.test.empty()) test = task.test(choice.test);
   check_apart({choice.save, folder.path("summary.json").string()},
               {choice.regression.data, choice.test, choice.regression.kernel.weights});
   if (!choice.save.empty()) check_writable(choice.save);

@@ -59,6 +59,17 @@ RegressionTask::RegressionTask(const RegressionChoice& choice, const Context& co
         fmt::format("note: feature {} never changes in {}", training_.names[feature], choice.data));
 }
 
+Examples RegressionTask::test(const std::string& file) const {
+  const Examples test = test_examples(read_table(file), table_, choice_.target);
+  if (!choice_.kernel.infinite()) return test;  // whose points are Jacobians
+  try {
+    kernel_->points(inputs(test));  // what the kernel does not take, it says before the solve
+  } catch (const Error& problem) {
+    throw DataError(file, fmt::format("standardised, rows from 0: {}", problem.what()));
+  }
+  return test;
+}
+
 Tensor RegressionTask::inputs(const Examples& examples) const {
   return standardiser_.inputs(examples, context_.device);
 }

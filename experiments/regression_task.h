@@ -31,6 +31,10 @@ class RegressionTask {
   const Standardiser& standardiser() const { return standardiser_; }
   const std::shared_ptr<const Kernel>& kernel() const { return kernel_; }
 
+  /// The examples of --test. Throws DataError where they do not fit the table that is trained on,
+  /// or where an infinite kernel does not take them.
+  Examples test(const std::string& file) const;
+
   /// Features, standardised, [rows, d] float64 on the device.
   Tensor inputs(const Examples& examples) const;
 

@@ -64,6 +64,7 @@ class Splitter {
       if (c == ';') separator_ = ';';  // before commas, which may then be decimal commas
       if (c == ',' && separator_ == ' ') separator_ = ',';
     }
+    if (separator_ == ' ' && has_names_of_words(first_line)) separator_ = '\t';
   }
 
   const std::vector<std::string_view>& split(std::string_view line, std::int64_t number) {
@@ -71,24 +72,48 @@ class Splitter {
     unquoted_.clear();
     unquoted_.reserve(line.size());  // views into it must stay valid
     line_ = number;
-    std::string_view rest = trimmed(line);
+    std::string_view rest = trim(line);
     while (true) {
       fields_.push_back(rest.starts_with('"') ? take_quoted(rest) : take_plain(rest));
       if (separator_ == ' ') {
-        rest = trimmed(rest);
+        rest = trim(rest);
         if (rest.empty()) return fields_;
       } else {
         if (rest.empty()) return fields_;
-        rest = trimmed(rest.substr(1));
+        rest = trim(rest.substr(1));
       }
     }
   }
 
  private:
+  // Where a tab ends a field, it is no blank: a field may be empty.
+  std::string_view trim(std::string_view text) const {
+    if (separator_ != '\t') return trimmed(text);
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    return text;
+  }
+
+  // Names set apart by tabs, one of them with a blank in it: "Water (kg)\tAge".
+  static bool has_names_of_words(std::string_view line) {
+    bool words = false;
+    std::size_t names = 0;
+    for (line = trimmed(line); !line.empty(); ++names) {
+      const std::size_t end = std::min(line.find('\t'), line.size());
+      const std::string_view name = trimmed(line.substr(0, end));
+      double ignored = 0;
+      const std::string_view first = name.substr(0, name.find(' '));
+      if (name.empty() || parse_number(first, ignored) != Reading::not_a_number) return false;
+      words |= name.find(' ') != std::string_view::npos;
+      line = line.substr(std::min(end + 1, line.size()));
+    }
+    return words && names > 1;
+  }
+
   std::string_view take_plain(std::string_view& rest) {
     const std::size_t end = std::min(
         separator_ == ' ' ? rest.find_first_of(" \t") : rest.find(separator_), rest.size());
-    const std::string_view field = trimmed(rest.substr(0, end));
+    const std::string_view field = trim(rest.substr(0, end));
     rest.remove_prefix(end);
     return field;
   }
@@ -106,10 +131,10 @@ class Splitter {
       unquoted_ += rest[i];
     }
     rest = rest.substr(i + 1);
-    if (separator_ != ' ') rest = trimmed(rest);
+    if (separator_ != ' ') rest = trim(rest);
     if (!rest.empty() && !(separator_ == ' ' ? is_blank(rest[0]) : rest[0] == separator_))
       refuse(file_, {line_, column}, "got '{}' after a closing quote", field_text(rest));
-    return trimmed(std::string_view(unquoted_).substr(begin));
+    return trim(std::string_view(unquoted_).substr(begin));
   }
 
   const std::string& file_;
@@ -152,6 +177,25 @@ void read_row(Table& table, const std::vector<std::string_view>& fields, std::in
   }
 }
 
+// A row of nothing but marks of missing values would be taken for names.
+void check_header(const std::string& file, const std::vector<std::string_view>& fields) {
+  constexpr std::string_view kMissing[] = {"",     "NA",   "N/A", "n/a", "null",
+                                           "NULL", "None", "?",   "-"};
+  if (std::all_of(fields.begin(), fields.end(), [&](std::string_view field) {
+        return std::find(std::begin(kMissing), std::end(kMissing), field) != std::end(kMissing);
+      }))
+    refuse(file, {1}, "got '{}' everywhere, wanted names or numbers", fields[0]);
+}
+
+// Tables without names are often written with a header 0, 1, 2, ...
+void check_no_header(const std::string& file, const std::vector<std::string_view>& fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (fields[i] != std::to_string(i)) return;
+  if (fields.size() >= 3)
+    refuse(file, {1}, "got the columns' numbers, 0 to {}, wanted their names or data",
+           fields.size() - 1);
+}
+
 }  // namespace
 
 Table parse_table(std::string_view text, const std::string& file, std::int64_t min_rows) {
@@ -176,6 +220,10 @@ Table parse_table(std::string_view text, const std::string& file, std::int64_t m
   const auto lines = 1 + std::count(text.begin(), text.end(), '\n') + (text.empty() ? 0 : 1);
   table.values.reserve(
       std::min(static_cast<std::size_t>(lines * table.cols), (line.size() + text.size()) / 2 + 2));
+  if (header)
+    check_header(file, fields);
+  else if (!text.empty())
+    check_no_header(file, fields);
   if (header)
     table.names.assign(fields.begin(), fields.end());
   else

@@ -68,10 +68,11 @@ void declare_table1(CLI::App& app, Table1Options& options) {
   app.add_option("--data", options.data,
                  "table1: CASP.csv or CASP.txt, or the folder that holds it")
       ->group(group);
-  app.add_option("--methods", options.methods, "some of the rows, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::IsMember(table1_methods()))
-      ->group(group);
+  auto* methods =
+      app.add_option("--methods", options.methods, "some of the rows, separated by commas")
+          ->delimiter(',')
+          ->check(CLI::IsMember(table1_methods()))
+          ->group(group);
   app.add_option("--standardise", options.recipe.standardise, "what of the nets' data: x or xy")
       ->check(CLI::IsMember({"x", "xy"}))
       ->capture_default_str()
@@ -90,6 +91,7 @@ void declare_table1(CLI::App& app, Table1Options& options) {
       ->group(group);
   app.add_flag("--recipes", options.recipes,
                "standard and ln_every with every recipe instead (default: 1 seed)")
+      ->excludes(methods)
       ->group(group);
   app.add_option("--ntk-rows", options.ntk_rows,
                  "training rows of the exact kernel regressions; 0: all")

@@ -28,11 +28,24 @@ struct Choice {
 
 using Rows = std::vector<std::vector<double>>;  // by member, in y's own units
 
+// Throws DataError unless float32 holds all of a file's examples, standardised.
+void check_float32(const Standardiser& standardiser, const Examples& examples,
+                   const std::string& file, const std::string& standardise) {
+  const auto held = [&](double value, std::int64_t row, const std::string& column) {
+    if (!std::isfinite(static_cast<float>(value)))
+      throw DataError(file, fmt::format("row {} (from 0), {}: got {} by --standardise {}, more "
+                                        "than float32 holds",
+                                        row, column, value, standardise));
+  };
+  const std::vector<double> x = standardiser.x(examples), y = standardiser.y(examples);
+  const auto features = static_cast<std::size_t>(examples.features);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    held(x[i], static_cast<std::int64_t>(i / features), shown(examples.names[i % features]));
+  for (std::size_t i = 0; i < y.size(); ++i) held(y[i], static_cast<std::int64_t>(i), "the target");
+}
+
 Tensor to_device(const std::vector<double>& values, std::int64_t rows, Device device) {
   const auto cols = static_cast<std::int64_t>(values.size()) / rows;
-  for (double value : values)
-    check(std::isfinite(static_cast<float>(value)), "train",
-          "got {} as an input or target, which float32 cannot hold: standardise it", value);
   return Tensor::from(values, {rows, cols}).to(DType::f32).to(device);
 }
 
@@ -122,7 +135,11 @@ struct Task {
         net(choice.net, training.features, net_options(choice, context)) {
     check(net.output_width() == 1, "train", "got a net of {} outputs, wanted dense(1) at its end",
           net.output_width());
-    if (!choice.test.empty()) test = test_examples(read_table(choice.test), table, choice.target);
+    check_float32(standardiser, training, choice.data, choice.standardise);
+    if (!choice.test.empty()) {
+      test = test_examples(read_table(choice.test), table, choice.target);
+      check_float32(standardiser, test, choice.test, choice.standardise);
+    }
     for (const std::string& path : {choice.save, choice.save_weights})
       if (!path.empty()) check_writable(path);
     checkpoint = choice.checkpoint.empty() ? folder.path("checkpoint.safetensors").string()
@@ -130,9 +147,9 @@ struct Task {
     check(!choice.resume || std::filesystem::exists(checkpoint), "train",
           "got --resume, but there is no checkpoint '{}'", checkpoint);
     check_writable(checkpoint);
-    check_apart(
-        {choice.save, choice.save_weights, checkpoint, folder.path("summary.json").string()},
-        {choice.data, choice.test});
+    check_apart({choice.save, choice.save_weights, checkpoint, old_checkpoint(),
+                 folder.path("summary.json").string()},
+                {choice.data, choice.test});
   }
 
   static NetOptions net_options(const Choice& choice, const Context& context) {
@@ -142,6 +159,9 @@ struct Task {
     options.device = context.device;
     return options;
   }
+
+  // Where an earlier run's checkpoint goes that nobody resumes.
+  std::string old_checkpoint() const { return checkpoint + ".old"; }
 
   OutputFolder folder;
   Standardise standardise;
@@ -163,12 +183,13 @@ TrainReport train_with_bar(Task& task, const Choice& choice, const Context& cont
   options.stop = interrupt.flag();
   options.checkpoint = task.checkpoint;
   options.resume = choice.resume;
+  const std::int64_t rows = task.training.rows;
+  const Tensor x = to_device(task.standardiser.x(task.training), rows, context.device);
+  const Tensor y = to_device(task.standardiser.y(task.training), rows, context.device);
   // Who forgot --resume may still want what an earlier run had reached.
   if (!choice.resume && std::filesystem::exists(task.checkpoint))
-    std::filesystem::rename(task.checkpoint, task.checkpoint + ".old");
-  const std::int64_t rows = task.training.rows;
-  return train(task.net, to_device(task.standardiser.x(task.training), rows, context.device),
-               to_device(task.standardiser.y(task.training), rows, context.device), options);
+    std::filesystem::rename(task.checkpoint, task.old_checkpoint());
+  return train(task.net, x, y, options);
 }
 
 int stopped(const TrainReport& report, const Task& task, const Choice& choice,
@@ -190,6 +211,7 @@ int run_train(const Choice& choice, Context& context) {
   const TrainReport report = train_with_bar(task, choice, context);
   if (report.interrupted) return stopped(report, task, choice, context);
 
+  if (!choice.save_weights.empty()) save_weights(task.net, choice.save_weights);
   const std::vector<std::uint64_t>& seeds = task.net.options().seeds;
   const Rows at_training = predict(task.net, task.standardiser, task.training);
   Json numbers = {{"net", spec_text(task.net.spec())},
@@ -219,7 +241,6 @@ int run_train(const Choice& choice, Context& context) {
   }
   if (!choice.save.empty())
     write_file(choice.save, predictions_csv(choice.test.empty() ? at_training : at_test, seeds));
-  if (!choice.save_weights.empty()) save_weights(task.net, choice.save_weights);
   const Json summary = summarise(context, numbers);
   task.folder.write("summary.json", json_text(summary));
   if (context.options.json)

@@ -57,6 +57,9 @@ std::vector<Set> read_sets(const std::string& folder) {
     Set set{path.filename().string(), read_table((path / "data.txt").string(), 10), 0, {}};
     set.features = read_columns(path / "index_features.txt", set.table.cols);
     set.target = read_columns(path / "index_target.txt", set.table.cols).at(0);
+    if (std::find(set.features.begin(), set.features.end(), set.target) != set.features.end())
+      throw DataError((path / "index_features.txt").string(),
+                      fmt::format("got column {}, which is the target", set.target));
     sets.push_back(std::move(set));
   }
   return sets;

@@ -49,7 +49,9 @@ class EnsembleRun {
         checked_(epoch_),
         losses_(
             Tensor::zeros({training.options.epochs, training.net.members()}, DType::f64, device_)),
-        step_(training.net, training.x, training.y, training.step_options(), losses_) {
+        step_(training.net, training.x, training.y, training.step_options(), losses_),
+        start_(training, training.net.flat(), step_.optimiser().moments(),
+               step_.steps_per_epoch()) {
     if (epoch_ > 0) {
       step_.optimiser().set_steps(epoch_ * step_.steps_per_epoch());
       for (std::size_t i = 0; i < training.moments.size(); ++i)
@@ -62,7 +64,7 @@ class EnsembleRun {
     constexpr std::int64_t kEpochs = 100, kSteps = 2000;  // between two looks at the losses
     for (std::int64_t steps = 0;
          epoch_ < training_.options.epochs && !training_.stop_requested();) {
-      one_epoch();
+      if (!one_epoch()) break;
       steps += step_.steps_per_epoch();
       if (epoch_ - checked_ < kEpochs && steps < kSteps) continue;
       look();
@@ -72,9 +74,15 @@ class EnsembleRun {
   }
 
  private:
-  void one_epoch() {
+  // False: stopped in the middle, and as if it had not begun.
+  bool one_epoch() {
+    start_.remember();
     step_.start_epoch(epoch_);
     for (std::int64_t i = 0; i < step_.steps_per_epoch(); ++i) {
+      if (i > 0 && start_.stop_wanted()) {
+        start_.undo();
+        return false;
+      }
       const std::int64_t rows = step_.rows_of(i);
       if (!warm_) {
         step_.run(rows);  // fills the pool: recording must find all its memory there
@@ -86,6 +94,7 @@ class EnsembleRun {
     }
     warm_ = true;
     ++epoch_;
+    return true;
   }
 
   // Waits for the device; then the caller hears of it, a NaN is found, and a checkpoint is kept.
@@ -113,6 +122,7 @@ class EnsembleRun {
   std::int64_t epoch_, checked_;
   Tensor losses_;  // float64 [epochs, S]
   TrainStep step_;
+  EpochStart start_;
   bool warm_ = false;
   std::unique_ptr<RecordedStep> whole_, rest_;
 };

@@ -1,6 +1,7 @@
 #include "trainer.h"
 
 #include <exception>
+#include <limits>
 #include <optional>
 
 #include "../core/threads.h"
@@ -26,6 +27,7 @@ class MemberRun {
         net_(training.net.member(s)),
         step_(net_, own(training.x), own(training.y), training.step_options(),
               training.losses.slice(s, s + 1).reshape({training.options.epochs, 1})),
+        start_(training, net_.flat(), step_.optimiser().moments(), step_.steps_per_epoch()),
         epoch_(training.done[s]) {
     if (epoch_ == 0) return;
     step_.optimiser().set_steps(epoch_ * step_.steps_per_epoch());
@@ -37,8 +39,7 @@ class MemberRun {
   void run(const std::atomic<bool>& abandon) {
     auto kept = std::chrono::steady_clock::now();
     while (epoch_ < training_.options.epochs && !training_.stop_requested() && !abandon) {
-      step_.start_epoch(epoch_);
-      for (std::int64_t i = 0; i < step_.steps_per_epoch(); ++i) step_.run(step_.rows_of(i));
+      if (!one_epoch()) break;
       ++epoch_;
       training_.check_losses(s_, epoch_ - 1, epoch_);
       training_.tell_progress(s_, epoch_);
@@ -50,6 +51,22 @@ class MemberRun {
   }
 
  private:
+  // False: stopped in the middle, and as if it had not begun.
+  bool one_epoch() {
+    start_.remember();
+    step_.start_epoch(epoch_);
+    for (std::int64_t i = 0; i < step_.steps_per_epoch(); ++i) {
+      if (i > 0 && start_.stop_wanted()) {
+        start_.undo();
+        training_.losses.data<double>()[s_ * training_.options.epochs + epoch_] =
+            std::numeric_limits<double>::quiet_NaN();
+        return false;
+      }
+      step_.run(step_.rows_of(i));
+    }
+    return true;
+  }
+
   Tensor own(const Tensor& data) const { return data.rank() == 3 ? data[s_] : data; }
 
   // Hands the state to the ensemble, whence it goes to the checkpoint.
@@ -67,6 +84,7 @@ class MemberRun {
   std::int64_t s_;
   Net net_;
   TrainStep step_;
+  EpochStart start_;
   std::int64_t epoch_;
 };
 

@@ -55,6 +55,23 @@ Training::Training(Net& net, Tensor x_given, Tensor y_given, const TrainOptions&
   last_checkpoint_ = Clock::now();
 }
 
+EpochStart::EpochStart(const Training& training, const Tensor& flat,
+                       const std::vector<Tensor>& moments, std::int64_t steps)
+    : training_(training) {
+  if (!training.options.stop || steps < 2) return;
+  live_ = moments;
+  live_.push_back(flat);
+  for (const Tensor& tensor : live_) kept_.push_back(tensor.clone());
+}
+
+void EpochStart::remember() const {
+  for (std::size_t i = 0; i < kept_.size(); ++i) copy(kept_[i], live_[i]);
+}
+
+void EpochStart::undo() const {
+  for (std::size_t i = 0; i < kept_.size(); ++i) copy(live_[i], kept_[i]);
+}
+
 void Training::check_losses(std::int64_t s, std::int64_t begin, std::int64_t end) const {
   const double* loss = losses.data<double>() + s * options.epochs;
   for (std::int64_t e = begin; e < end; ++e) {

@@ -55,6 +55,22 @@ class Training {
   std::chrono::steady_clock::time_point last_progress_;
 };
 
+/// What one epoch starts from. Checkpoints are of whole epochs, so that a resumed run ends with the
+/// same bits; a wish to stop must not wait for the end of an epoch of many steps, which is undone.
+class EpochStart {
+ public:
+  /// Of parameters and moments; keeps nothing where nobody can stop the training, or of one step.
+  EpochStart(const Training& training, const Tensor& flat, const std::vector<Tensor>& moments,
+             std::int64_t steps);
+  void remember() const;
+  bool stop_wanted() const { return !kept_.empty() && training_.stop_requested(); }
+  void undo() const;
+
+ private:
+  const Training& training_;
+  std::vector<Tensor> live_, kept_;
+};
+
 /// Trains all members at once; the step is recorded as a CUDA graph and replayed.
 void train_on_gpu(Training& training);
 

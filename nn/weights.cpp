@@ -81,6 +81,11 @@ void load_weights(Net& net, const std::string& path) {
     }
   check(left.empty(), "weights", "{}: got {} too, which '{}' does not have", path, left_text(),
         spec_text(net.spec()));
+  // Activations and eps have no tensors.
+  const auto written = content.metadata.find("keel.net");
+  check(written == content.metadata.end() || written->second == spec_text(net.spec()), "weights",
+        "{} holds the weights of '{}', wanted those of '{}'", path,
+        written == content.metadata.end() ? "" : shown(written->second), spec_text(net.spec()));
   copy(net.flat(), flat);
 }
 

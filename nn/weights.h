@@ -15,7 +15,8 @@ void save_weights(const Net& net, const std::string& path);
 
 /// Copies a file's weights (F32 or F64, converted to the net's dtype) into `net`, of the same
 /// layers and members. Throws keel::Error naming the tensor that is missing, has another shape, is
-/// not wanted, or holds a number that is not finite; the net is then unchanged.
+/// not wanted, or holds a number that is not finite, or both nets, where save_weights() wrote down
+/// that the file's is another; the net is then unchanged.
 void load_weights(Net& net, const std::string& path);
 
 }  // namespace keel

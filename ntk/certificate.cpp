@@ -83,7 +83,7 @@ std::optional<Found> exceed(const RowFunction& size, const std::vector<double>& 
   for (double value : x) length = std::max(length, std::abs(value));
   check(length > 0, "exceed", "got the origin, wanted a direction");
   Found found;
-  for (double factor = 1; length * factor < 1e45; factor *= 2) {
+  for (double factor = 1; length * factor < kFarthestExceed; factor *= 2) {
     std::vector<double> at = x;
     for (double& value : at) value *= factor;
     const double reached = size(Tensor::from(at, {1, width}))[0];

@@ -152,7 +152,7 @@ TEST_CASE("certify trained: no Layer Norm, no bound, and a way past any number")
   save_weights(still, net.weights);
   ran = net.certify({});
   REQUIRE(ran.code == 0);
-  CHECK(ran.out.find("nothing is proved, and no direction was found") != std::string::npos);
+  CHECK(ran.out.find("nothing is proved") != std::string::npos);
   CHECK(net.summary()["largest_found"] == 0.25);
   CHECK(net.summary()["bound"].is_null());
   CHECK(!net.summary().contains("exceeded_by"));

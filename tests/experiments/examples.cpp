@@ -44,6 +44,25 @@ TEST_CASE("examples: a test table by name, by place, with and without the target
         "test.csv: got 4 columns, wanted the 3 of train.csv, with or without the target");
 }
 
+TEST_CASE("examples: names that repeat are no names, but have to be the same") {
+  const auto test = [](const char* training, const char* text) {
+    return test_examples(parse_table(text, "test.csv"), parse_table(training, "train.csv"), "y");
+  };
+  CHECK(test("a,a,y\n1,2,3\n", "a,a,y\n4,5,6\n").x == Values{4, 5});
+  CHECK(test("a,a,y\n1,2,3\n", "a,a\n4,5\n").x == Values{4, 5});
+  CHECK(test("a,a,y\n1,2,3\n", "4,5,6\n").x == Values{4, 5});
+  const std::pair<const char*, const char*> pairs[] = {
+      {"a,a,y", "y,a,a"}, {"a,a,y", "p,q,z"}, {"a,b,y", "y,a,a"}, {"a,a,y", "b,b"}};
+  for (const auto& pair : pairs) {
+    const std::string training = std::string(pair.first) + "\n1,2,3\n";
+    std::string text = std::string(pair.second) + "\n4,5,6\n";
+    if (text.starts_with("b,b")) text = "b,b\n4,5\n";
+    CHECK(message_of<DataError>([&] { test(training.c_str(), text.c_str()); }) ==
+          "test.csv: line 1: names repeat here or in train.csv: wanted the same ones in the same "
+          "order, with or without the target");
+  }
+}
+
 TEST_CASE("examples: standardised by the training rows' mean and population deviation") {
   const Examples examples = training_examples(kTraining, "y");
   const Examples far = test_examples(parse_table("5 40 6", "t"), kTraining, "y");

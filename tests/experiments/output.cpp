@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "../../core/error.h"
 #include "helpers.h"
@@ -27,6 +28,33 @@ TEST_CASE("output: a file appears whole or not at all") {
   CHECK(content_of(folder / "a.txt") == "two");
   write_file(folder / "new/deeper/b.txt", "three");
   CHECK(content_of(folder / "new/deeper/b.txt") == "three");
+}
+
+TEST_CASE("output: a link is followed, and permissions stay") {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  folder.file("target", "old");
+  fs::create_directory(folder / "below");
+  fs::create_symlink("../target", folder / "below/link");
+  fs::create_symlink("below/link", folder / "link");
+  fs::permissions(folder / "target", fs::perms::owner_read | fs::perms::owner_write);
+  write_file(folder / "link", "new");
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(fs::is_symlink(folder / "below/link"));
+  CHECK(content_of(folder / "target") == "new");
+  CHECK(fs::status(folder / "target").permissions() ==
+        (fs::perms::owner_read | fs::perms::owner_write));
+  fs::create_symlink("later", folder / "dangling");
+  write_file(folder / "dangling", "made");
+  CHECK(content_of(folder / "later") == "made");
+  CHECK(std::distance(fs::directory_iterator(folder.str()), {}) == 5);  // nothing else is left
+  fs::create_symlink("round", folder / "round");
+  CHECK(message_of<Error>([&] { check_writable(folder / "round"); }) ==
+        "output: got '" + folder / "round" + "', whose links lead nowhere");
+  fs::create_symlink("/dev/stdout", folder / "stdout");
+  for (const std::string& path : {std::string("/dev/stdout"), folder / "stdout"})
+    CHECK(message_of<Error>([&] { check_writable(path); }) ==
+          "output: got '" + path + "', wanted the path of a file");
 }
 
 TEST_CASE("output: a full disk leaves the old file and nothing else") {

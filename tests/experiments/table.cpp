@@ -33,6 +33,27 @@ TEST_CASE("table: commas, semicolons and blanks, with and without a header") {
   CHECK(parse_table("x\n1\n2", "d").values == Values{1, 2});
 }
 
+TEST_CASE("table: names of several words, set apart by tabs") {
+  const Table table = parse_table("Cement (kg)\tWater\tAge in days\n1\t2 \t3\n", "d.csv");
+  CHECK(table.names == std::vector<std::string>{"Cement (kg)", "Water", "Age in days"});
+  CHECK(table.values == Values{1, 2, 3});
+  CHECK(refusal("a b\tc\td\n1\t\t3\n") ==
+        "d.csv: line 2, column 2 (c): got nothing, wanted a number");
+  CHECK(refusal("a b\tc\n1\t\n3\t4\n") ==
+        "d.csv: line 2, column 2 (c): got nothing, wanted a number");
+  // Tabs and blanks that only set columns apart.
+  CHECK(parse_table("1\t\t2\n3 \t4\n", "d").values == Values{1, 2, 3, 4});
+  CHECK(parse_table("a \t b\n1\t2\n", "d").names == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("table: a first line that is neither names nor data") {
+  CHECK(refusal("0,1,2\n5,6,7\n") ==
+        "d.csv: line 1: got the columns' numbers, 0 to 2, wanted their names or data");
+  CHECK(parse_table("0 1 2\n", "d").values == Values{0, 1, 2});
+  CHECK(parse_table("0,1\n5,6\n", "d").values == Values{0, 1, 5, 6});
+  CHECK(refusal("NA,NA\n5,6\n") == "d.csv: line 1: got 'NA' everywhere, wanted names or numbers");
+}
+
 TEST_CASE("table: numbers keep every digit, and the smallest are not refused") {
   const Table table = parse_table("0.1,1.7976931348623157e308,5e-324,1e-400,-0", "d");
   CHECK(table.values == Values{0.1, 1.7976931348623157e308, 5e-324, 0, 0});

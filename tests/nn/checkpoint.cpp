@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
@@ -81,6 +83,26 @@ TEST_CASE("checkpoint: a finished training is resumed at once, or for more epoch
   const std::filesystem::path folder = std::filesystem::path(file.path()).parent_path();
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     CHECK(entry.path().string().find(file.path() + ".") == std::string::npos);
+}
+
+TEST_CASE("checkpoint: a wish to stop does not wait for the end of an epoch of many steps") {
+  const Temporary file("middle.checkpoint");
+  constexpr std::int64_t kRows = 20000;  // an epoch of batches of one: a second or so
+  const Tensor x = normal({kRows, 2}, {1, 0}), y = normal({kRows, 1}, {1, 1});
+  std::atomic<bool> stop{false};
+  TrainOptions options{.epochs = 1, .batch = 1, .stop = &stop, .checkpoint = file.path()};
+  Net net(kSpec, 2);
+  const Tensor before = net.flat().clone();
+  std::thread wish([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stop = true;
+  });
+  const TrainReport report = train(net, x, y, options);
+  wish.join();
+  CHECK(report.interrupted);
+  CHECK(report.epochs_done == std::vector<std::int64_t>{0});
+  CHECK(same_bits(net.flat(), before));
+  CHECK(read_safetensors(file.path()).find("losses")->shape() == Shape{1, 0});
 }
 
 TEST_CASE("checkpoint: stopped before the first epoch, it holds the start and no losses") {

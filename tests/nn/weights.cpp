@@ -92,6 +92,23 @@ TEST_CASE("weights: of the NTK parameterisation, as the same function in PyTorch
   }
 }
 
+TEST_CASE("weights: of a net that differs in what has no weights, by what save_weights wrote") {
+  const Temporary file("other.safetensors");
+  save_weights(Net(kSpec, 3), file.path());
+  for (const char* spec :
+       {"dense(2) layernorm gelu dense(1)", "dense(2) layernorm(eps=0.1) relu dense(1)"}) {
+    Net net(spec, 3, {.seed = 4});
+    const Tensor before = net.flat().clone();
+    CHECK(message_of([&] { load_weights(net, file.path()); }) ==
+          "weights: " + file.path() + " holds the weights of '" + kSpec + "', wanted those of '" +
+              spec + "'");
+    CHECK(same_bits(net.flat(), before));
+  }
+  file.write(file_of_pytorch());  // says nothing
+  Net net("dense(2) layernorm gelu dense(1)", 3);
+  load_weights(net, file.path());
+}
+
 TEST_CASE("weights: what does not fit is named, and the net stays as it was") {
   const Temporary file("misfit.safetensors");
   file.write(file_of_pytorch());
