@@ -73,11 +73,29 @@ RowFunction net_size(const Net& net) {
   };
 }
 
+// The most that any f_j leaves the middle of its interval, in halves of that: 1 at an end. Of an
+// interval next to nothing wide, a millionth of what is in it counts as half.
+RowFunction share_of_interval(const Net& net, const NetBound& bound) {
+  return [&net, &bound](const Tensor& x) {
+    const std::vector<double> all = net.predict(x.to(net.options().device)).to_vector<double>();
+    const std::size_t outputs = bound.outputs.size();
+    std::vector<double> shares(all.size() / outputs);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Interval& of = bound.outputs[i % outputs];
+      const double middle = of.low + (of.high - of.low) / 2;
+      const double half = std::max({(of.high - of.low) / 2, 1e-6 * std::abs(middle), 1e-300});
+      shares[i / outputs] = std::max(shares[i / outputs], std::abs(all[i] - middle) / half);
+    }
+    return shares;
+  };
+}
+
 struct Findings {
   double r2 = std::numeric_limits<double>::quiet_NaN();
   NetBound bound;
   double bound_seconds = 0;
   Attack attack;
+  double share = 0;  // of an interval, by a search of its own: |f| is largest at one end of one
   double bound_or_infinity() const {
     return bound.bounded ? bound.largest() : std::numeric_limits<double>::infinity();
   }
@@ -100,6 +118,10 @@ Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows
   const Tensor starts = search_starts(inputs.to(Device::cpu()));
   found.attack = attack(choice.search, net_size(net), starts,
                         search_options(choice.search, context), units, found.bound.bounded);
+  if (found.bound.bounded)
+    found.share = search_largest(share_of_interval(net, found.bound), net.input_width(), starts,
+                                 search_options(choice.search, context))
+                      .value;
   return found;
 }
 
@@ -147,6 +169,7 @@ Json findings_json(const Findings& found, const TrainedChoice& choice, const Sta
     json["layernorm_width"] = bound.width;
     json["layernorm_dimension"] = bound.rank;
     json["found_over_bound"] = found.attack.largest.value / bound.largest();
+    json["found_of_interval"] = found.share;
   }
   json["bound_seconds"] = found.bound_seconds;
   json["data_fit_r2"] = found.r2;
@@ -176,6 +199,8 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
   table.push_back({"  at |x|", brief(largest.distance(), 5)});
   if (bound.bounded && bound.largest() > 0)
     table.push_back({"  of the bound", brief(largest.value / bound.largest(), 3)});
+  if (bound.bounded)
+    table.push_back({"  of half the interval, from its middle", brief(found.share, 3)});
   std::string text = text_table(table, 1);
   if (bound.outputs.size() > kShown)
     text += fmt::format("{} outputs in all: summary.json has them\n", bound.outputs.size());
@@ -236,6 +261,10 @@ int run_trained(const TrainedChoice& choice, Context& context) {
   else if (!context.options.quiet)
     context.out << findings_text(found, choice, units);
   check_kept(found.attack.largest.value, found.bound_or_infinity(), units);
+  check(!(found.share > 1 + 1e-6), "certify",
+        "found an output {} halves of its interval from the middle, wanted 1 at most: keel is "
+        "wrong, or its evaluation rounds this net's biases away",
+        found.share);
   return 0;
 }
 

@@ -41,17 +41,25 @@ Certificate certify(const Regression& regression, double supremum, std::int64_t 
     largest = std::max(largest, std::abs(y[i]));
   }
   const SolveReport& report = regression.report();
+  const Kernel& kernel = regression.kernel();
   const auto n = static_cast<double>(a.size());
+  const std::vector<double> diagonal = kernel.diag(regression.points()).to_vector<double>();
+  double sizes = 0;  // of the features that f sums
+  for (std::size_t i = 0; i < a.size(); ++i) sizes += std::abs(a[i]) * std::sqrt(diagonal[i]);
 
   Certificate result;
   result.supremum = supremum;
   result.data_fit = regression.data_fit()[static_cast<std::size_t>(target)];
   // (Theta + ridge I) alpha = y - r, so alpha^T Theta alpha = alpha^T y - ridge |alpha|^2 - alpha^T
   // r, of which each sum is rounded n times.
-  result.slack = std::sqrt(squares) * report.residual * std::sqrt(targets) +
-                 n * std::numeric_limits<double>::epsilon() *
-                     (std::sqrt(squares * targets) + report.ridge * squares);
-  result.rkhs = std::max(0.0, result.data_fit - report.ridge * squares) + result.slack;
+  const double sums = std::sqrt(squares) * report.residual * std::sqrt(targets) +
+                      n * std::numeric_limits<double>::epsilon() *
+                          (std::sqrt(squares * targets) + report.ridge * squares);
+  // alpha solves with a Theta that is rounded itself; what the ridge leaves unexplained makes up
+  // for it where the ridge is no smaller than rounding.
+  const double rounded = kernel.rounding() * sizes * sizes;
+  result.slack = sums + std::max(0.0, rounded - report.ridge * squares);
+  result.rkhs = std::max(0.0, result.data_fit - report.ridge * squares) + sums + rounded;
   result.smallest_eigenvalue =
       estimate_eigenvalue ? regression.smallest_eigenvalue() : report.ridge;
   result.bound = root_of_product(supremum, result.data_fit + result.slack);

@@ -15,10 +15,10 @@ namespace keel {
 
 /// Bounds on |f(x)| of one target; infinite where the kernel has no supremum.
 struct Certificate {
-  double supremum = 0;  ///< C
-  double data_fit = 0;  ///< y^T (Theta + ridge I)^-1 y
-  double slack = 0;     ///< what rounding and the solver's residual may add to alpha^T Theta alpha
-  double rkhs = 0;      ///< at least alpha^T Theta alpha, the squared norm of f
+  double supremum = 0;             ///< C
+  double data_fit = 0;             ///< y^T (Theta + ridge I)^-1 y
+  double slack = 0;                ///< what rounding and the solver's residual may add to data_fit
+  double rkhs = 0;                 ///< at least alpha^T Theta alpha, the squared norm of f
   double smallest_eigenvalue = 0;  ///< of Theta + ridge I: an estimate, or the ridge
 
   double bound = 0;  ///< sqrt(C (data_fit + slack)): the certificate

@@ -90,10 +90,11 @@ Vector Cone::project(const Vector& g, Vector& alpha, std::int64_t sweeps) const 
   const double size = std::sqrt(dot(g.data(), g.data(), cols()));
   sweep(generators_, cols(), alpha, rest, sweeps, 1e-7 * size);
   // y = -rest + push inward: push makes up for what descent left, and for rounding
+  const double rounding = 1e-14 + 4e-16 * static_cast<double>(cols());
   double push = 0;
   for (std::size_t j = 0; j < alpha.size(); ++j)
     push = std::max(
-        push, (dot(&generators_[j * cols()], rest.data(), cols()) + 1e-14 * size) / margins_[j]);
+        push, (dot(&generators_[j * cols()], rest.data(), cols()) + rounding * size) / margins_[j]);
   Vector result(cols());
   for (std::size_t i = 0; i < cols(); ++i) result[i] = g[i] - rest[i] + push * inward_[i];
   return dot(result.data(), result.data(), cols()) < size * size ? result : g;

@@ -217,6 +217,14 @@ void InfiniteKernel::gram_lower(const Points& a, const Tensor& into,
   fill(mine, mine, true, into, progress);
 }
 
+// The angle of near-parallel inputs, which relu's kernel has, loses half its digits.
+double InfiniteKernel::rounding() const {
+  const bool relu = std::any_of(spec_.begin(), spec_.end(), [](const LayerSpec& layer) {
+    return layer.kind == LayerKind::relu;
+  });
+  return relu ? 4e-8 : 1e-13;
+}
+
 Tensor InfiniteKernel::diag(const Points& a) const {
   const Tensor& table = inputs("diag", a).table;
   return table[table.size(0) - (output_ == KernelOutput::ntk ? 1 : 2)].clone();

@@ -17,9 +17,9 @@ constexpr double kClear = 1e-2;  // a generator's digits count, as much as those
 // Relative to the first element: a column of equal numbers becomes exactly 0.
 void centre(Vector& x) {
   const double first = x[0];
-  double mean = 0;
-  for (double& value : x) mean += value -= first;
-  mean /= static_cast<double>(x.size());
+  long double sum = 0;  // of thousands of units the mean must be as good as one number
+  for (double& value : x) sum += value -= first;
+  const auto mean = static_cast<double>(sum / static_cast<long double>(x.size()));
   for (double& value : x) value -= mean;
 }
 
@@ -43,13 +43,15 @@ struct Basis {
     centre(x);
     if (length_of(x) == 0) return Added::nothing;
     double error = rounding;
-    for (int pass = 0; pass < 2; ++pass)
+    for (int pass = 0; pass < 2; ++pass) {
       for (std::size_t c = 0; c < columns.size(); ++c) {
         double along = 0;
         for (std::size_t i = 0; i < x.size(); ++i) along += columns[c][i] * x[i];
         for (std::size_t i = 0; i < x.size(); ++i) x[i] -= along * columns[c][i];
         error += std::abs(along) * errors[c];
       }
+      centre(x);  // what is left may be small beside the mean that rounding left
+    }
     const double left = length_of(x);
     if (!(error <= kOfSpan * left)) return Added::unclear;
     for (double& value : x) value /= left;
@@ -85,7 +87,7 @@ NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, d
   set.half = by_bias == Added::direction;
   if (set.half) {
     const double deviation = basis.distance / std::sqrt(static_cast<double>(width));
-    set.inner = (1 - 1e-9) / std::sqrt(1 + eps / deviation / deviation);
+    if (deviation > 0) set.inner = (1 - 1e-9) / std::sqrt(1 + eps / deviation / deviation);
   }
   set.basis.resize(static_cast<std::size_t>(width * set.rank));
   for (std::size_t j = 0; j < columns.size(); ++j)
@@ -109,7 +111,8 @@ Vector coordinates(const NormSet& set, const Vector& centred) {
 void set_cone(NormSet& set, const Vector& weight, const Vector& bias, std::int64_t inputs,
               double least) {
   const auto cols = static_cast<std::size_t>(inputs);
-  Vector generators, last = bias;
+  Vector generators, last = bias, summed(bias.size());  // what `last` is a sum of, in size
+  std::vector<long double> exact(bias.begin(), bias.end());
   const auto add = [&](Vector column) {
     const double given = length_of(column);
     centre(column);
@@ -122,11 +125,21 @@ void set_cone(NormSet& set, const Vector& weight, const Vector& bias, std::int64
     Vector column;
     for (std::size_t i = 0; i < bias.size(); ++i) {
       column.push_back(weight[i * cols + j]);
-      last[i] += least * column.back();
+      const long double part = static_cast<long double>(least) * column.back();
+      exact[i] += part;
+      summed[i] += static_cast<double>(std::abs(part));
     }
     if (!add(std::move(column))) return;
   }
-  const bool clear = add(last);
+  for (std::size_t i = 0; i < bias.size(); ++i) {
+    last[i] = static_cast<double>(exact[i]);
+    summed[i] += std::abs(bias[i]);
+  }
+  Vector middle = last;
+  centre(middle);
+  // Clear of what the sum has cancelled, too: with `least` = 0 there is none.
+  const bool sound = least == 0 || length_of(middle) >= 1e-6 * length_of(summed);
+  const bool clear = add(last) && sound;
   if (clear) set.cone = Cone(generators, set.rank);
   generators.resize(generators.size() - static_cast<std::size_t>(set.rank));
   if (add(bias)) set.generators = std::move(generators);

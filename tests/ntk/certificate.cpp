@@ -146,5 +146,24 @@ TEST_CASE("certificate: a net of finite width is bounded by its own kernel at ev
     CHECK(size[i] <= certificate.at(theta[i]) * (1 + 1e-6));
 }
 
+TEST_CASE("certificate: two nearly parallel points without a ridge, whose Theta is rounded") {
+  // The supremum of that very regression, by 50 digits: what rounding of Theta hides of it is more
+  // than the solver's residual.
+  constexpr double kExact = 40941379.4;
+  const Tensor x = Tensor::from(std::vector<double>{0.05202897425988651, 0.6836861907765345,
+                                                    0.05202894007557697, 0.6836861933779832},
+                                {2, 2});
+  const Tensor y = Tensor::from(std::vector<double>{1, -1}, {2, 1});
+  const auto kernel = std::make_shared<InfiniteKernel>("dense(8) layernorm(affine=0) dense(1)", 2,
+                                                       InfiniteKernelOptions{.sigma_b2 = 0});
+  RegressionOptions options;
+  options.factor = DType::f64;
+  const Regression regression(kernel, x, y, options);
+  const Certificate certificate = certify(regression, kernel->supremum().value, 0, false);
+  CHECK(certificate.bound >= kExact);
+  CHECK(certificate.tight >= kExact);
+  CHECK(certificate.bound < 20 * kExact);
+}
+
 }  // namespace
 }  // namespace keel
