@@ -26,17 +26,16 @@ void verify(Device device) {
   }
 }
 
-void bench_size(Report& report, Device device, std::int64_t n, const PeerOutput& peer) {
+std::string row_name(std::int64_t n, Device device) {
+  return fmt::format("adam, {} parameters{}", n, on_threads(device));
+}
+
+void bench_size(Report& report, Device device, std::int64_t n) {
   const Tensor parameters = Tensor::zeros({n}, DType::f32, device);
   const Tensor gradients = Tensor::full({n}, 0.5, DType::f32, device);
   AdamState state(parameters);
   const Timing time = measure(device, [&] { adam(parameters, gradients, state); });
-  report.add({fmt::format("adam, {} parameters{}", n, on_threads(device)),
-              time,
-              7 * sizeof(float) * static_cast<double>(n),
-              0,
-              "",
-              {peer_time("PyTorch, fused", peer, 1, fmt::format("cases/{}", n))}});
+  report.add({row_name(n, device), time, 7 * sizeof(float) * static_cast<double>(n)});
 }
 
 }  // namespace
@@ -48,9 +47,12 @@ void bench_adam(Report& report, Device device, const Options& options) {
   if (options.rehearse) sizes = {17921};
   for (const int threads : thread_choices(device)) {
     const ThreadLimit limit(threads);
+    for (const std::int64_t n : sizes) bench_size(report, device, n);
     const PeerOutput peer =
         run_peer(device, "adam_torch.py", fmt::format("--sizes {}", fmt::join(sizes, ",")));
-    for (const std::int64_t n : sizes) bench_size(report, device, n, peer);
+    for (const std::int64_t n : sizes)
+      report.add_peers(row_name(n, device),
+                       {peer_time("PyTorch, fused", peer, 1, fmt::format("cases/{}", n))});
   }
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../core/device.h"
+#include "../core/tensor.h"
 #include "../core/threads.h"
 
 namespace keel::bench {
@@ -79,6 +79,12 @@ struct Options {
 };
 
 Roofline measure_roofline(Device device, const Options& options);
+
+/// The triangle that cuSOLVER works on, which counts columns first: upper is keel's lower.
+enum class Fill { upper, lower };
+
+/// cuSOLVER alone on a symmetric float32 matrix on a GPU, both triangles set; nothing elsewhere.
+std::optional<Timing> cusolver_cholesky(const Tensor& a, Fill fill, std::size_t repeats);
 
 class Report {
  public:

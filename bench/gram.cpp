@@ -123,16 +123,16 @@ void bench_small(Report& report, Device device, std::int64_t n) {
   const std::int64_t fewer = std::min<std::int64_t>(n, 1024);
   const double scale = entries / static_cast<double>(fewer * fewer);
   const std::string all = fmt::format("--n {} ", n), some = fmt::format("--n {} ", fewer);
-  const std::vector<PeerTime> peers =
-      run(device, "small",
-          {{"torch.func Jacobian contraction", "gram_torch.py", all + repeats_of_slow(device)},
-           {"neural_tangents structured derivatives", "gram_nt.py", all + "--batch 256"},
-           {"its Jacobian contraction", "gram_nt.py",
-            some + "--implementation JACOBIAN_CONTRACTION", scale},
-           {"its NTK-vector products", "gram_nt.py",
-            some + "--batch 128 --repeats 1 --implementation NTK_VECTOR_PRODUCTS", scale}});
-  report.add({fmt::format("empirical NTK {0} x {0}, full", n), full, 4 * entries, flop,
-              product_note(report, device, flop, full), peers});
+  const std::string row = fmt::format("empirical NTK {0} x {0}, full", n);
+  report.add({row, full, 4 * entries, flop, product_note(report, device, flop, full)});
+  report.add_peers(
+      row, run(device, "small",
+               {{"torch.func Jacobian contraction", "gram_torch.py", all + repeats_of_slow(device)},
+                {"neural_tangents structured derivatives", "gram_nt.py", all + "--batch 256"},
+                {"its Jacobian contraction", "gram_nt.py",
+                 some + "--implementation JACOBIAN_CONTRACTION", scale},
+                {"its NTK-vector products", "gram_nt.py",
+                 some + "--batch 128 --repeats 1 --implementation NTK_VECTOR_PRODUCTS", scale}}));
   const Tensor into = Tensor::empty({n, n}, DType::f32, device);
   const Timing half = measure(
       device, [&] { Jacobian(net, x).gram_lower_into(into); }, 1, 5);
@@ -167,18 +167,18 @@ void bench_wide(Report& report, Device device, std::int64_t width) {
     verify(entry(result[n - 1][3], o, p), trace(net, x1, n - 1, o), trace(net, x2, 3, p));
 
   const Timing time = measure(device, gram);
-  const std::vector<PeerTime> peers =
-      run(device, "wide",
-          {{"torch.func Jacobian contraction", "gram_torch.py", repeats_of_slow(device)},
-           {"neural_tangents structured derivatives", "gram_nt.py", ""},
-           {"its NTK-vector products", "gram_nt.py",
-            "--batch 4 --repeats 1 --implementation NTK_VECTOR_PRODUCTS"}});
   // Forward once and backward once an output, the first layer without d_x.
   const auto weights = static_cast<double>(net.parameters_per_member());
   const auto first = static_cast<double>(features * width);
   const double flop = 2.0 * 2 * n * (weights + outputs * (weights - first));
-  report.add({fmt::format("empirical NTK 16 x 16 x 8 x 8, 3 x {} units", width), time, 4 * weights,
-              flop, "", peers});
+  const std::string row = fmt::format("empirical NTK 16 x 16 x 8 x 8, 3 x {} units", width);
+  report.add({row, time, 4 * weights, flop});
+  report.add_peers(
+      row, run(device, "wide",
+               {{"torch.func Jacobian contraction", "gram_torch.py", repeats_of_slow(device)},
+                {"neural_tangents structured derivatives", "gram_nt.py", ""},
+                {"its NTK-vector products", "gram_nt.py",
+                 "--batch 4 --repeats 1 --implementation NTK_VECTOR_PRODUCTS"}}));
 }
 
 void bench_large(Report& report, Device device, std::int64_t n) {
@@ -203,9 +203,15 @@ void bench_large(Report& report, Device device, std::int64_t n) {
     verify(entry(into, k, l), trace(net, x, k, 0), trace(net, x, l, 0));
   const double flop = kFlopAnEntry * (entries + static_cast<double>(n)) / 2;
   const std::string product = product_note(report, device, flop, time);
-  report.add({fmt::format("empirical NTK {0} x {0}, lower triangle", n), time, 2 * entries, flop,
+  const std::string row = fmt::format("empirical NTK {0} x {0}, lower triangle", n);
+  report.add({row, time, 2 * entries, flop,
               fmt::format("all tensors at their peak {:.3f} x the matrix{}{}", peak,
                           product.empty() ? "" : "; ", product)});
+  // 3 GB of Jacobians and 58 Tflop: minutes of a CPU.
+  if (device.is_cuda())
+    report.add_peers(row, run(device, "small",
+                              {{"torch.func Jacobian contraction, full", "gram_torch.py",
+                                fmt::format("--n {} --repeats 3", n)}}));
 }
 
 }  // namespace
@@ -213,7 +219,10 @@ void bench_large(Report& report, Device device, std::int64_t n) {
 void bench_gram(Report& report, Device device, const Options& options) {
   bench_small(report, device, options.size(4096, 1024, 100));
   bench_wide(report, device, options.size(2048, 64));
-  if (options.large || options.rehearse) bench_large(report, device, options.size(40132, 150));
+  if (options.large || options.rehearse)
+    bench_large(report, device, options.size(40132, 150));
+  else
+    report.leave_out("empirical NTK of 40132 inputs", "--large takes it in");
 }
 
 }  // namespace keel::bench

@@ -14,12 +14,6 @@ struct Size {
   std::string str(const char* by) const { return fmt::format("{}{}{}", rows, by, cols); }
 };
 
-// What a run of PyTorch gave for all sizes.
-struct PeerRun {
-  const char* name;
-  PeerOutput output;
-};
-
 // Takes a derivative of a parameter, and drops the one of x where a net hands it on to the layer
 // below: a leaf would get a copy.
 class DropInput : public GradientSink {
@@ -84,15 +78,6 @@ void verify(const Case& norm, const Tensor& x, const Tensor& d_out, const Tensor
   }
 }
 
-std::vector<PeerTime> times_of(const std::vector<PeerRun>& peers, const std::string& what,
-                               const Size& size) {
-  std::vector<PeerTime> times;
-  for (const PeerRun& peer : peers)
-    times.push_back(
-        peer_time(peer.name, peer.output, 1, fmt::format("cases/{} {}", what, size.str("x"))));
-  return times;
-}
-
 std::string row_name(const std::string& what, const Size& size, Device device) {
   return what + " " + size.str(" x ") + on_threads(device);
 }
@@ -129,26 +114,25 @@ void bench_size(Report& report, Device device, const Size& size) {
   }
 }
 
-std::vector<PeerRun> run_peers(Device device, const std::vector<Size>& sizes) {
+// A run of each for all sizes; the report has one before the next begins.
+void bench_peers(Report& report, Device device, const std::vector<Size>& sizes) {
   std::string shapes;
   for (const Size& size : sizes) shapes += (shapes.empty() ? "" : ",") + size.str("x");
-  const auto run = [&](const char* name, const char* peer) {
-    return PeerRun{name, run_peer(device, "layer_norm_torch.py",
-                                  fmt::format("--peer {} --shapes {}", peer, shapes))};
+  const auto add = [&](const char* name, const char* peer) {
+    const PeerOutput output =
+        run_peer(device, "layer_norm_torch.py", fmt::format("--peer {} --shapes {}", peer, shapes));
+    for (const Size& size : sizes)
+      for (const Case norm : {Case{false}, Case{true}})
+        for (const char* pass : {" forward", " backward"}) {
+          const std::string what = norm.name() + std::string(pass);
+          report.add_peers(
+              row_name(what, size, device),
+              {peer_time(name, output, 1, fmt::format("cases/{} {}", what, size.str("x")))});
+        }
   };
-  std::vector<PeerRun> peers = {run("PyTorch", "eager"), run("torch.compile", "compile")};
-  if (device.is_cuda()) peers.push_back(run("Triton", "triton"));
-  return peers;
-}
-
-void bench_peers(Report& report, Device device, const std::vector<Size>& sizes) {
-  const std::vector<PeerRun> peers = run_peers(device, sizes);
-  for (const Size& size : sizes)
-    for (const Case norm : {Case{false}, Case{true}})
-      for (const char* pass : {" forward", " backward"}) {
-        const std::string what = norm.name() + std::string(pass);
-        report.add_peers(row_name(what, size, device), times_of(peers, what, size));
-      }
+  add("PyTorch", "eager");
+  if (device.is_cuda()) add("Triton", "triton");
+  add("torch.compile", "compile");
 }
 
 }  // namespace
@@ -159,7 +143,16 @@ void bench_layer_norm(Report& report, Device device, const Options& options) {
   if (options.rehearse) sizes = {{20, 128}, {3, 768}, {2, 4096}};
   const Size largest{1 << 20, 128};
   if (device.is_cuda() && !options.quick && !options.rehearse) {
-    sizes.push_back(largest);
+    // Larger than the L2 at every width, and two whose rows are no whole runs of sixteen bytes or
+    // no power of two.
+    for (const Size& size : {Size{524288, 64},
+                             {131072, 256},
+                             {32768, 1024},
+                             {16384, 2048},
+                             {40000, 1000},
+                             {40001, 769},
+                             largest})
+      sizes.push_back(size);
   } else {
     report.leave_out("layer_norm " + largest.str(" x "),
                      device.is_cuda() ? "a smaller run" : "takes too long on a CPU");

@@ -45,7 +45,7 @@ void declare(CLI::App& app, Arguments& arguments) {
       ->excludes(seconds);
   auto* quick = app.add_flag("--quick", arguments.options.quick, "smaller inputs: minutes");
   auto* large = app.add_flag("--large", arguments.options.large,
-                             "what has 40,132 inputs too: 6.5 GB and more");
+                             "what has 40,132 inputs too: 6.5 GB and more (a GPU's are always)");
   app.add_flag("--rehearse", arguments.options.rehearse,
                "tiny inputs, once each: does it all run? Its times say nothing")
       ->excludes(quick)
@@ -87,15 +87,16 @@ void write(const std::string& path, const nlohmann::json& all) {
 int run(const Arguments& arguments, const std::string& command) {
   const ThreadLimit limit(arguments.threads);
   const Device device = Device::parse(arguments.device);
+  bench::Options options = arguments.options;
+  if (device.is_cuda() && !options.quick && !options.rehearse) options.large = true;  // seconds
   bench::limit_peers(arguments.no_peers ? 0 : arguments.peer_seconds);
   const std::string date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
   std::string path = arguments.json_path;
   if (!arguments.results.empty()) path = bench::result_path(arguments.results, device, date);
   if (!path.empty()) OutputFile{path};  // throws now rather than at the end
 
-  if (arguments.options.rehearse) bench::measure_once();
+  if (options.rehearse) bench::measure_once();
   std::optional<bench::Report> report;
-  const bench::Options& options = arguments.options;
   const std::vector<Section> sections =
       choose({{"layer_norm", [&] { bench::bench_layer_norm(*report, device, options); }},
               {"adam", [&] { bench::bench_adam(*report, device, options); }},

@@ -58,13 +58,17 @@ PeerOutput run_peer(Device device, const std::string& script, const std::string&
   PeerOutput output = last_object(pipe);
   const int status = pclose(pipe);
   if (status != 0) {
-    output.result = {};
+    // Of several cases, those that it had told of are worth having.
+    if (!output.result.contains("cases")) output.result = {};
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     if (code == 124) output.problem = fmt::format("not done after {} s", seconds_of_a_peer);
     if (code == 137)
       output.problem = fmt::format("killed: out of memory, or deaf after {} s", seconds_of_a_peer);
   }
-  if (output.result.is_object()) output.problem.clear();
+  if (output.result.is_object()) {
+    if (status != 0) output.result["ended"] = output.problem;
+    output.problem.clear();
+  }
   return output;
 }
 
@@ -72,7 +76,8 @@ PeerTime peer_time(const std::string& name, const PeerOutput& output, double sca
                    const std::string& field) {
   if (!output.result.is_object()) return {name, {}, false, output.problem};
   const nlohmann::json::json_pointer at("/" + field);
-  if (!output.result.contains(at)) return {name, {}, false, "it did not time this"};
+  if (!output.result.contains(at))
+    return {name, {}, false, output.result.value("ended", "it did not time this")};
   const bool scaled = scale != 1 || output.result.contains("scaled_from");
   nlohmann::json about = output.result;
   about.erase("cases");  // times of other rows

@@ -68,13 +68,12 @@ void bench_protein(Report& report, Device device, const Options& options) {
     });
     report.add({"protein epoch, LN every, op by op", timing, 0, flop});
   }
-  report.add({"protein epoch, LN every, as trained",
+  const char* row = "protein epoch, LN every, as trained";
+  report.add({row,
               measure_epochs(kSpec, x, y, options.size(device.is_cuda() ? 500 : 10, 2),
                              options.size(5, 1)),
-              0,
-              flop,
-              "",
-              {peer_time("PyTorch", device, "protein_epoch.py", "")}});
+              0, flop});
+  report.add_peers(row, {peer_time("PyTorch", device, "protein_epoch.py", "")});
 }
 
 }  // namespace keel::bench

@@ -87,13 +87,12 @@ void bench_training_step(Report& report, Device device, const Options& options) 
     const Timing time = measure(device, [&] { step.epoch(); });
     const std::uint64_t allocations = memory_stats(device).system_allocations - before;
     // torch.optim.Adam's fastest form, and as it comes.
-    report.add({"training epoch, 100 points, 2 x 128" + on_threads(device),
-                time,
-                0,
-                flop,
-                fmt::format("{} allocations after the first epoch", allocations),
-                {peer_time("PyTorch, fused Adam", device, "train_step.py", "--adam fused"),
-                 peer_time("PyTorch, default Adam", device, "train_step.py", "--adam default")}});
+    const std::string row = "training epoch, 100 points, 2 x 128" + on_threads(device);
+    report.add(
+        {row, time, 0, flop, fmt::format("{} allocations after the first epoch", allocations)});
+    report.add_peers(
+        row, {peer_time("PyTorch, fused Adam", device, "train_step.py", "--adam fused"),
+              peer_time("PyTorch, default Adam", device, "train_step.py", "--adam default")});
   }
 }
 

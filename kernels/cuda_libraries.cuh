@@ -9,6 +9,7 @@
 #include <map>
 
 #include "../core/cuda.cuh"
+#include "../core/tensor.h"
 
 namespace keel {
 

@@ -21,8 +21,8 @@ def main():
         adam.step()
         moved = parameter.detach().mean().item()
         assert abs(moved + common.LEARNING_RATE) < 1e-6, f"the first step is {moved}"
-        cases[str(size)] = common.measure(adam.step, torch_net.waiting_for(arguments.device))["seconds"]
-    torch_net.print_cases(f"torch.optim.Adam, {arguments.adam}", arguments, cases)
+        cases[str(size)] = torch_net.least_seconds(adam.step, arguments.device)
+        torch_net.print_cases(f"torch.optim.Adam, {arguments.adam}", arguments, cases)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 """The net of Figure 1 as a PyTorch module."""
 
+import statistics
+import time
+
 import torch
 from torch import nn
 
@@ -22,6 +25,35 @@ def set_up(threads, device):
 def waiting_for(device):
     """What common.measure needs as `synchronize`."""
     return torch.cuda.synchronize if device == "cuda" else None
+
+
+def device_seconds(work, repeats=20):
+    """Seconds of the GPU for a call: the host queues some while the GPU is kept waiting, so that what Python takes does not count."""
+    work()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(5):
+        work()
+    host = (time.perf_counter() - start) / 5
+    torch.cuda.synchronize()
+    calls = max(1, min(100, int(5e-3 / host)))  # times kernels a call: less than a launch queue holds
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    times = []
+    for _ in range(repeats):
+        torch.cuda._sleep(int(2e9 * (1.5 * host * calls + 2e-4)))  # in cycles
+        begin.record()
+        for _ in range(calls):
+            work()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end) * 1e-3 / calls)
+    return statistics.median(times)
+
+
+def least_seconds(work, device):
+    """Of a call, by the clock; on a GPU by the GPU's own where that is less, as it is where Python is slower than the kernels."""
+    by_clock = common.measure(work, waiting_for(device))["seconds"]
+    return min(by_clock, device_seconds(work)) if device == "cuda" else by_clock
 
 
 def synchronize(device):
