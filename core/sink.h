@@ -24,7 +24,8 @@ struct Outer {
 };
 
 /// Derivative of a vector parameter [p]: sample k's block is scale * g_k. g [n, p] or [S, n, p]; in
-/// a pass of C cotangents [C n, p].
+/// a pass of C cotangents [C n, p]. To a sink that does not keep samples apart: any number of rows
+/// [m, p] that add up to the same.
 struct Rows {
   Tensor g;
   double scale = 1;

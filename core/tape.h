@@ -17,7 +17,8 @@ namespace keel {
 class Tape;
 
 /// A tensor, and where its derivative is computed. Without a tape it is a constant.
-/// The tape keeps no values: a Var does, and pullbacks keep what they will need.
+/// A tape must outlive its Vars. It keeps no values: a Var does, and pullbacks keep what they will
+/// need.
 class Var {
  public:
   Var(Tensor value) : value_(std::move(value)) {}  // NOLINT: a Tensor is a constant Var
@@ -51,7 +52,8 @@ class Backward {
   void outer(Slot weight, const Outer& factor);
   void rows(Slot parameter, const Rows& factor);
 
-  /// Whether factors must keep samples apart; if not, fused kernels may hand over sums by add().
+  /// Whether factors must keep samples apart; if not, a row of Rows may be a sum over several
+  /// samples (of a Layer Norm's chunk of rows).
   bool per_sample() const { return sink_.per_sample(); }
 
  private:

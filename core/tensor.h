@@ -11,8 +11,9 @@
 
 namespace keel {
 
-/// A handle: copies share their elements, as in NumPy or PyTorch; clone() copies them.
-/// A Tensor that was moved from, or never filled, throws keel::Error when used.
+/// A handle: copies share their elements, as in NumPy or PyTorch; clone() copies them. `const` is
+/// of the handle, not of the elements: what a function writes to is a `const Tensor& into`. A
+/// Tensor that was moved from, or never filled, throws keel::Error when used.
 class Tensor {
  public:
   Tensor() = default;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The logistic function as a mixture of normal distribution functions, sum_m w_m Phi(u / s_m).
 
-logistic_mixture.py [terms]     Prints the weights and scales in kernels/mixture.h, and their errors.
+logistic_mixture.py [terms]     Prints the weights and scales in kernels/gaussian_moments.h, and their errors.
 
 Needs NumPy and SciPy. Best uniform approximation by Remez's exchange: the error of 2 m - 1 free
 parameters takes its largest size with alternating sign at 2 m points of u > 0. docs/kernels.md

@@ -9,9 +9,10 @@
 //
 // A Program names the type it computes in as Scalar: a GPU's registers hold half as many doubles.
 // One of rows may say how long they can be (kNarrowest, kWidest: no kernel is compiled that no test
-// could run), that it reads them more than once (kRereads), that it holds few of them (kLongRuns),
-// how many blocks of 128 threads a multiprocessor is to hold where a warp has a row (kWarpBlocks),
-// and whether all begin at a sixteenth byte and are as long as several (whole_runs()): a GPU has a
+// could run), that it reads them more than once (kRereads), that it keeps few rows in registers, so
+// that a thread may hold 16 or 32 elements of one (kLongRuns), how many blocks of 128 threads a
+// multiprocessor is to hold where a warp has a row (kWarpBlocks), and whether every row begins at a
+// multiple of sixteen bytes and is a multiple of sixteen bytes long (whole_runs()): a GPU has a
 // kernel for those that asks nothing of single elements.
 #pragma once
 

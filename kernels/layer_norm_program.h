@@ -22,8 +22,8 @@ struct LayerNormShape {
   T eps;
 };
 
-/// Whether rows of so many columns that begin at these are what launch.cuh calls whole runs. Null
-/// is.
+/// Whether rows of so many columns from these addresses begin and end at multiples of sixteen bytes
+/// (launch.cuh); a null pointer stands for rows that there are not.
 template <class T, class... Rest>
 bool in_whole_runs(int64_t cols, const T* first, const Rest*... rest) {
   const auto whole = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
@@ -118,6 +118,8 @@ struct LayerNormForward {
 /// Derivatives of a chunk of rows. With z = gain * xhat + bias and d_z = d_out (z > 0 where fused):
 ///   d_xhat = d_z gain,  d_x = rstd (d_xhat - mean(d_xhat) - xhat mean(d_xhat xhat)),
 ///   d_gain = sum over rows of d_z xhat,  d_bias = sum over rows of d_z.
+/// For d_x: xhat_i moves with x_j by rstd (1[i = j] - 1/n - xhat_i xhat_j / n), whatever eps is, as
+/// mean and variance move by 1/n and 2 (x_j - mean) / n; contract that with d_xhat.
 /// x and d_out are read once, d_x is written once; a chunk writes its own sums to part_gain[chunk]
 /// and part_bias[chunk], which sum_rows then adds in a fixed order. Chunks of one row leave the
 /// derivative of each sample.

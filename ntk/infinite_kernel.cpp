@@ -65,8 +65,11 @@ int64_t triangle_row(int64_t t) {
 
 std::vector<KernelMap> kernel_maps(const Spec& spec, int64_t input_width,
                                    const InfiniteKernelOptions& options) {
-  check(!spec.empty() && spec.back().kind == LayerKind::dense, "infinite_kernel",
-        "got '{}', wanted a net that ends with dense(k)", spec_text(spec));
+  // What comes first is of the data, not of a Gaussian: a kernel for it would be another net's.
+  check(!spec.empty() && spec.front().kind == LayerKind::dense &&
+            spec.back().kind == LayerKind::dense,
+        "infinite_kernel", "got '{}', wanted a net that begins and ends with dense(k)",
+        spec_text(spec));
   check<ShapeError>(input_width >= 1, "infinite_kernel", "got input width {}, wanted at least 1",
                     input_width);
   std::vector<KernelMap> maps;
@@ -142,7 +145,7 @@ std::shared_ptr<const Kernel::Points> InfiniteKernel::points(const Tensor& x) co
   for (std::size_t i = 0; i < host.size(); ++i)
     check(host[i] <= kLongest, "infinite_kernel",
           "got |x|^2 / n0 = {} in row {}, wanted a finite one up to {:.3g}", host[i], i, kLongest);
-  return std::make_shared<Inputs>(maps_, x, kernel_table(*maps_, r));
+  return std::make_shared<Inputs>(maps_, x.clone(), kernel_table(*maps_, r));
 }
 
 const InfiniteKernel::Inputs& InfiniteKernel::inputs(const char* tag, const Points& points) const {

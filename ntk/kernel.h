@@ -24,7 +24,7 @@ class Kernel {
   virtual std::int64_t input_width() const = 0;
   virtual Device device() const = 0;
 
-  /// x [n, input_width] float64 on device(). Throws ShapeError or DeviceError.
+  /// Of a copy of x [n, input_width], float64 on device(). Throws ShapeError or DeviceError.
   virtual std::shared_ptr<const Points> points(const Tensor& x) const = 0;
 
   /// Theta(a, b) -> into [n, m], float32 or float64, every entry written. Only a CPU tells of

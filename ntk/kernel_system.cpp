@@ -228,7 +228,7 @@ Tensor KernelSystem::precondition(const Tensor& r) const {
 
 CgResult KernelSystem::iterate(const Tensor& b, const Tensor& x, double tolerance,
                                const WorkProgress& progress) const {
-  constexpr double kRounding = 1e-8;  // RegressionOptions::tolerance
+  constexpr double kRounding = 1e-8;  // as RegressionOptions::tolerance says
   CgResult result = conjugate_gradients([&](const Tensor& v) { return product(v); },
                                         [&](const Tensor& r) { return precondition(r); }, b, x,
                                         tolerance, options_.most_sweeps, progress);

@@ -20,10 +20,11 @@ struct Ridge {
 
 struct RegressionOptions {
   Ridge ridge{};
-  DType factor =
-      DType::f32;  ///< of the Cholesky factor; alpha is accurate to `tolerance` either way
-  double tolerance = 1e-10;  ///< largest |y - (Theta + ridge I) alpha| / |y|, in the 2-norm
-  int most_sweeps = 200;     ///< products with Theta in double
+  DType factor = DType::f32;  ///< of the Cholesky factor; alpha is as accurate either way
+  /// Aimed at: the largest |y - (Theta + ridge I) alpha| / |y|, in the 2-norm. Where double has no
+  /// more digits to give, up to 1e-8 is taken; report().residual is what was reached.
+  double tolerance = 1e-10;
+  int most_sweeps = 200;  ///< products with Theta in double
 
   /// Told how much of a stage, "kernel", "factor" or "solve", is done, from 0 to 1, while the
   /// regression is made. What it throws ends that.
@@ -85,7 +86,7 @@ class Regression {
                              const WorkProgress& progress = {}) const;
 
   /// Smallest eigenvalue of Theta + ridge I, by Lanczos iterations with the inverse: an estimate
-  /// from above, within 1%. Up to 100 solves.
+  /// from above, usually within 1%, which nothing proves. Up to 100 solves.
   double smallest_eigenvalue() const;
 
  private:

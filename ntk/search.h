@@ -14,7 +14,9 @@ namespace keel {
 using RowFunction = std::function<std::vector<double>(const Tensor& x)>;
 
 struct SearchOptions {
-  double nearest = 1e-2, farthest = 1e6;  ///< of |x|: no point outside is looked at but 0
+  double nearest = 1e-2,
+         farthest =
+             1e6;  ///< of |x|: rays start at the one, and nothing is reported beyond the other
   std::int64_t directions = 256;  ///< random ones, besides the axes, the starts and their opposites
   std::int64_t radii = 33;        ///< tried along each direction, evenly spaced in log |x|
   std::int64_t climbers = 16;     ///< the best points found so far, that climb the gradient

@@ -119,7 +119,7 @@ TEST_CASE("law 2: sums are combined in the order of a warp's butterfly, the same
   }
 }
 
-TEST_CASE("law 3: sum and max evaluate f once for each index") {
+TEST_CASE("sum and max evaluate f once for each index") {
   for (int64_t n : kLengths) {
     std::vector<int> calls(n);
     double largest = 0;
@@ -136,7 +136,7 @@ TEST_CASE("law 3: sum and max evaluate f once for each index") {
   }
 }
 
-TEST_CASE("law 4: every member sees the same sum, and once runs once") {
+TEST_CASE("every member sees the same sum, and once runs once") {
   int ran = 0;
   std::vector<double> seen(32, -1);
   with_group([&](auto g) {

@@ -18,6 +18,11 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
         "wanted a dense layer between");
   CHECK(made("dense(3) relu layernorm silu dense(1)").find("'silu' (word 4)") != std::string::npos);
   CHECK(made("dense(3) layernorm layernorm relu dense(1)") == "no error");
+  // A Spec made by hand: data are not Gaussian, and nothing has centred them.
+  for (const LayerKind kind : {LayerKind::relu, LayerKind::layernorm})
+    CHECK(message_of([&] {
+            InfiniteKernel(Spec{{.kind = kind}, {.kind = LayerKind::dense, .width = 1}}, 2);
+          }).find("wanted a net that begins and ends with dense(k)") != std::string::npos);
   InfiniteKernelOptions huge;
   huge.sigma_w2 = 1e60;
   CHECK(made("dense(3) dense(1)", huge).find("take a smaller sigma_w2") != std::string::npos);
@@ -40,6 +45,20 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
   CHECK_THROWS_AS(kernel.product(*points, Tensor::zeros({4, 1})), ShapeError);
   const InfiniteKernel other("dense(3) relu dense(1)", 2);
   CHECK(message_of([&] { other.diag(*points); }) == "diag: got points of another kernel");
+}
+
+TEST_CASE("points are a copy: what is written to x later does not reach them") {
+  const InfiniteKernel kernel("dense(4) relu dense(1)", 2);
+  const Tensor x = Tensor::from(std::vector<double>{1, 2, -1, 0.5}, {2, 2});
+  const auto points = kernel.points(x);
+  const auto gram = [&] {
+    const Tensor into = Tensor::empty({2, 2}, DType::f64);
+    kernel.gram(*points, *points, into);
+    return into.to_vector<double>();
+  };
+  const std::vector<double> before = gram();
+  fill(x, 7);
+  CHECK(gram() == before);
 }
 
 TEST_CASE("no inputs, one input, no columns") {
