@@ -184,7 +184,7 @@ void bench_wide(Report& report, Device device, std::int64_t width) {
 void bench_large(Report& report, Device device, std::int64_t n) {
   const auto entries = static_cast<double>(n) * static_cast<double>(n);
   const auto needed = static_cast<std::size_t>(1.1 * 4 * entries);
-  if (const std::size_t free = describe(device).free_bytes; free < needed) {
+  if (const std::size_t free = free_memory(device); free < needed) {
     report.leave_out(
         fmt::format("empirical NTK of {} inputs", n),
         fmt::format("{:.1f} GB needed, {:.1f} GB free", static_cast<double>(needed) / 1e9,

@@ -187,6 +187,18 @@ std::string cpu_vectors() {
 
 }  // namespace
 
+std::size_t free_memory(Device device) {
+#ifdef KEEL_WITH_CUDA
+  if (device.is_cuda()) {  // describe() asks for all there is to know, which takes longer
+    std::size_t free = 0, total = 0;
+    cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
+    cuda_check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return free;
+  }
+#endif
+  return describe(device).free_bytes;
+}
+
 DeviceInfo describe(Device device) {
   DeviceInfo info;
   if (device.is_cpu()) {

@@ -49,6 +49,9 @@ struct DeviceInfo {
 
 DeviceInfo describe(Device device);
 
+/// describe(device).free_bytes, which of a GPU takes less than all of it.
+std::size_t free_memory(Device device);
+
 /// Waits until everything issued to `device` by this thread is done.
 void synchronize(Device device);
 

@@ -27,18 +27,6 @@ constexpr std::size_t kLeftToCuda = 512 * kMiB;
 // A page's address is looked up in tables, and few are remembered: of 2 MiB a few reach far.
 constexpr std::size_t kHugePage = 2 * kMiB, kHugeFrom = 4 * kMiB;
 
-std::size_t free_bytes(Device device) {
-#ifdef KEEL_WITH_CUDA
-  if (device.is_cuda()) {  // describe() asks for all there is to know, which takes longer
-    std::size_t free = 0, total = 0;
-    cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-    cuda_check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    return free;
-  }
-#endif
-  return describe(device).free_bytes;
-}
-
 void* host_allocate(std::size_t bytes) {
   void* data = nullptr;
   const bool huge = bytes >= kHugeFrom;
@@ -52,7 +40,7 @@ void* host_allocate(std::size_t bytes) {
 void* system_allocate(Device device, std::size_t bytes) {
   if (device.is_cpu()) {
     // Linux promises memory it does not have; looking first turns a later kill into an error.
-    if (bytes >= kLarge && bytes > free_bytes(device)) return nullptr;
+    if (bytes >= kLarge && bytes > free_memory(device)) return nullptr;
     return host_allocate(bytes);
   }
 #ifdef KEEL_WITH_CUDA
@@ -190,7 +178,7 @@ class Pool {
       fresh->data = system_allocate(device_, capacity);
     }
     if (!fresh->data)
-      throw_out_of_memory(device_, bytes, free_bytes(device_), in_use_.load(), "allocation");
+      throw_out_of_memory(device_, bytes, free_memory(device_), in_use_.load(), "allocation");
     ++system_allocations_;
     held_ += capacity;
     return fresh.release();
@@ -297,13 +285,13 @@ void reset_peak(Device device) { pool_of(device).reset_peak(); }
 void trim_memory(Device device) { pool_of(device).trim(); }
 
 std::size_t available_memory(Device device) {
-  return beside_cuda(device, free_bytes(device) + memory_stats(device).cached);
+  return beside_cuda(device, free_memory(device) + memory_stats(device).cached);
 }
 
 void require_memory(Device device, std::size_t bytes, const char* what) {
-  if (bytes <= beside_cuda(device, free_bytes(device))) return;
+  if (bytes <= beside_cuda(device, free_memory(device))) return;
   trim_memory(device);
-  const std::size_t free = beside_cuda(device, free_bytes(device));
+  const std::size_t free = beside_cuda(device, free_memory(device));
   if (bytes > free) throw_out_of_memory(device, bytes, free, memory_stats(device).in_use, what);
 }
 

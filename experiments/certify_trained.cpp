@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <ostream>
 
+#include "../core/max_or_nan.h"
 #include "../nn/safetensors.h"
 #include "../nn/weights.h"
 #include "../ntk/net_bound.h"
+#include "../ntk/precise_net.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "statistics.h"
@@ -61,33 +64,47 @@ struct TrainingRows {
   Examples examples;
 };
 
-// The largest |f_j| of all outputs.
-RowFunction net_size(const Net& net) {
-  return [&net](const Tensor& x) {
+using OfOutput = std::function<double(double value, std::size_t output)>;
+
+// The largest of |f_j|, or of what else is made of it, over a row's outputs.
+double largest_of(const double* outputs, std::size_t count, const OfOutput& of) {
+  double largest = 0;
+  for (std::size_t j = 0; j < count; ++j) largest = max_or_nan(largest, of(outputs[j], j));
+  return largest;
+}
+
+RowFunction largest_output(const Net& net, OfOutput of) {
+  return [&net, of = std::move(of)](const Tensor& x) {
     const std::vector<double> all = net.predict(x.to(net.options().device)).to_vector<double>();
     const auto outputs = static_cast<std::size_t>(net.output_width());
-    std::vector<double> sizes(all.size() / outputs);
-    for (std::size_t i = 0; i < all.size(); ++i)
-      sizes[i / outputs] = std::max(sizes[i / outputs], std::abs(all[i]));
-    return sizes;
+    std::vector<double> largest;
+    for (std::size_t i = 0; i < all.size(); i += outputs)
+      largest.push_back(largest_of(&all[i], outputs, of));
+    return largest;
   };
 }
 
-// The most that any f_j leaves the middle of its interval, in halves of that: 1 at an end. Of an
-// interval next to nothing wide, a millionth of what is in it counts as half.
-RowFunction share_of_interval(const Net& net, const NetBound& bound) {
-  return [&net, &bound](const Tensor& x) {
-    const std::vector<double> all = net.predict(x.to(net.options().device)).to_vector<double>();
-    const std::size_t outputs = bound.outputs.size();
-    std::vector<double> shares(all.size() / outputs);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const Interval& of = bound.outputs[i % outputs];
-      const double middle = of.low + (of.high - of.low) / 2;
-      const double half = std::max({(of.high - of.low) / 2, 1e-6 * std::abs(middle), 1e-300});
-      shares[i / outputs] = std::max(shares[i / outputs], std::abs(all[i] - middle) / half);
-    }
-    return shares;
+double size_of_output(double value, std::size_t) { return std::abs(value); }
+
+// How far f_j is from the middle of its interval, in halves of that: 1 at an end. Of an interval
+// next to nothing wide, a millionth of what is in it counts as half.
+OfOutput share_of(const NetBound& bound) {
+  return [&bound](double value, std::size_t j) {
+    const Interval& of = bound.outputs[j];
+    const double middle = of.low + (of.high - of.low) / 2;
+    return std::abs(value - middle) /
+           std::max({(of.high - of.low) / 2, 1e-6 * std::abs(middle), 1e-300});
   };
+}
+
+constexpr double kKept = 1 + 1e-6;  // of a bound: what evaluating in double may add
+
+// Far out, double may round away the biases of rows that are equal, which is all that a Layer Norm
+// sees of them, and with them leave an interval that the net keeps. Twice the digits tell.
+void evaluate_again(const Net& net, const OfOutput& of, double bound, Found& found) {
+  if (!(found.value > kKept * bound)) return;
+  const std::vector<double> outputs = evaluate_precisely(net, found.x);
+  found.value = largest_of(outputs.data(), outputs.size(), of);
 }
 
 struct Findings {
@@ -95,7 +112,7 @@ struct Findings {
   NetBound bound;
   double bound_seconds = 0;
   Attack attack;
-  double share = 0;  // of an interval, by a search of its own: |f| is largest at one end of one
+  Found share;  // of an interval, by a search of its own: |f| is largest at one end of one
   double bound_or_infinity() const {
     return bound.bounded ? bound.largest() : std::numeric_limits<double>::infinity();
   }
@@ -116,12 +133,14 @@ Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows
         r_squared(units.y_in_own_units(net.predict(inputs).to_vector<double>()), rows.examples.y);
   status.show("searching for the largest |f(x)| ...");
   const Tensor starts = search_starts(inputs.to(Device::cpu()));
-  found.attack = attack(choice.search, net_size(net), starts,
+  found.attack = attack(choice.search, largest_output(net, size_of_output), starts,
                         search_options(choice.search, context), units, found.bound.bounded);
-  if (found.bound.bounded)
-    found.share = search_largest(share_of_interval(net, found.bound), net.input_width(), starts,
-                                 search_options(choice.search, context))
-                      .value;
+  if (!found.bound.bounded) return found;
+  const OfOutput share = share_of(found.bound);
+  found.share = search_largest(largest_output(net, share), net.input_width(), starts,
+                               search_options(choice.search, context));
+  evaluate_again(net, size_of_output, found.bound.largest(), found.attack.largest);
+  evaluate_again(net, share, 1, found.share);
   return found;
 }
 
@@ -169,7 +188,7 @@ Json findings_json(const Findings& found, const TrainedChoice& choice, const Sta
     json["layernorm_width"] = bound.width;
     json["layernorm_dimension"] = bound.rank;
     json["found_over_bound"] = found.attack.largest.value / bound.largest();
-    json["found_of_interval"] = found.share;
+    json["found_of_interval"] = found.share.value;
   }
   json["bound_seconds"] = found.bound_seconds;
   json["data_fit_r2"] = found.r2;
@@ -200,7 +219,7 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
   if (bound.bounded && bound.largest() > 0)
     table.push_back({"  of the bound", brief(largest.value / bound.largest(), 3)});
   if (bound.bounded)
-    table.push_back({"  of half the interval, from its middle", brief(found.share, 3)});
+    table.push_back({"  of half the interval, from its middle", brief(found.share.value, 3)});
   std::string text = text_table(table, 1);
   if (bound.outputs.size() > kShown)
     text += fmt::format("{} outputs in all: summary.json has them\n", bound.outputs.size());
@@ -261,10 +280,10 @@ int run_trained(const TrainedChoice& choice, Context& context) {
   else if (!context.options.quiet)
     context.out << findings_text(found, choice, units);
   check_kept(found.attack.largest.value, found.bound_or_infinity(), units);
-  check(!(found.share > 1 + 1e-6), "certify",
-        "found an output {} halves of its interval from the middle, wanted 1 at most: keel is "
-        "wrong, or its evaluation rounds this net's biases away",
-        found.share);
+  check(
+      !(found.share.value > kKept), "certify",
+      "found an output {} halves of its interval from the middle, wanted 1 at most: keel is wrong",
+      found.share.value);
   return 0;
 }
 

@@ -140,8 +140,8 @@ class FusedBackward : public FusedTile<kTileRows> {
     if (l + 1 < hidden()) return quad(hidden_at(l + 1) + row * kStride + col);
     const float scale = task_.error_scale * parameter(hidden(), FusedParameter::kWeight).scale;
     Quad d{};
-    KEEL_ROLLED  // most nets have one output; nvcc would write it out four times, in eight places
-        for (int k = 0; k < layer(hidden()).outputs; ++k) {
+    KEEL_ROLLED
+    for (int k = 0; k < layer(hidden()).outputs; ++k) {
       const Quad w = quad(out_weight_at(k) + col);
       const float e = scale * error_at(row)[k];
       KEEL_UNROLL

@@ -108,8 +108,8 @@ class FusedForward : public FusedTile<kTileRows> {
     forget_addresses(t.id);
     const FusedLayer& out = layer(hidden());
     const float* a = hidden_at(hidden() - 1);
-    KEEL_ROLLED  // most nets have one
-        for (int k = 0; k < out.outputs; ++k) {
+    KEEL_ROLLED
+    for (int k = 0; k < out.outputs; ++k) {
       float sum[kPasses] = {};
       each_quad(t, out.inputs, [&](int p, int, int row, int col) {
         const Quad w = quad(out_weight_at(k) + col), values = quad(a + row * kStride + col);

@@ -5,6 +5,7 @@
 #include "factor_gram_block.h"
 #include "wide.h"
 
+// KEEL_ROLLED: loops over outputs, of which most nets have one, and nvcc would write out four.
 #ifdef __CUDA_ARCH__
 #define KEEL_UNROLL _Pragma("unroll")
 #define KEEL_ROLLED _Pragma("unroll 1")

@@ -110,6 +110,13 @@ std::int64_t Net::parameters_per_member() const {
   return total;
 }
 
+std::vector<double> Net::values(std::size_t p, std::int64_t member) const {
+  std::vector<double> all =
+      layout_.member_view(flat_.to(Device::cpu()), p, member).to_vector<double>();
+  for (double& value : all) value *= layout_.entries()[p].scale;
+  return all;
+}
+
 std::vector<Var> Net::leaves(Tape& tape) const {
   std::vector<Var> leaves;
   leaves.reserve(layout_.entries().size());

@@ -45,6 +45,9 @@ class Net {
   const ParameterLayout& layout() const { return layout_; }
   const Tensor& flat() const { return flat_; }
 
+  /// Parameter p of a member, row by row, times its scale: what a layer multiplies by or adds.
+  std::vector<double> values(std::size_t p, std::int64_t member = 0) const;
+
   /// Every parameter as a leaf of `tape`, in layout order: the first slots of a cleared tape.
   std::vector<Var> leaves(Tape& tape) const;
 

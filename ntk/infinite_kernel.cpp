@@ -220,12 +220,10 @@ void InfiniteKernel::gram_lower(const Points& a, const Tensor& into,
   fill(mine, mine, true, into, progress);
 }
 
-// The angle of near-parallel inputs, which relu's kernel has, loses half its digits.
 double InfiniteKernel::rounding() const {
-  const bool relu = std::any_of(spec_.begin(), spec_.end(), [](const LayerSpec& layer) {
-    return layer.kind == LayerKind::relu;
-  });
-  return relu ? 4e-8 : 1e-13;
+  for (const LayerSpec& layer : spec_)
+    if (layer.kind == LayerKind::relu) return 4e-8;  // near-parallel inputs' angle: half the digits
+  return Kernel::rounding();
 }
 
 Tensor InfiniteKernel::diag(const Points& a) const {

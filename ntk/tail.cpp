@@ -14,14 +14,8 @@ namespace {
 using Vector = std::vector<double>;
 
 // Parameter p of the net, times its scale, as the layer uses it.
-Vector parameter(const Net& net, std::size_t p) {
-  Vector values = net.layout().member_view(net.flat().to(Device::cpu()), p, 0).to_vector<double>();
-  for (double& value : values) value *= net.layout().entries()[p].scale;
-  return values;
-}
-
 Affine dense_affine(const Net& net, std::size_t p) {
-  Affine affine{0, 0, parameter(net, p), parameter(net, p + 1)};
+  Affine affine{0, 0, net.values(p), net.values(p + 1)};
   affine.outputs = static_cast<std::int64_t>(affine.bias.size());
   affine.inputs = static_cast<std::int64_t>(affine.weight.size()) / affine.outputs;
   return affine;
@@ -117,7 +111,7 @@ Affine affine_of(const Net& net, std::size_t norm, const NormSet& set) {
   const auto units = static_cast<std::size_t>(set.width);
   if (!net.spec()[norm].affine) return normed_affine(set, Vector(units, 1.0), Vector(units, 0.0));
   const std::size_t first = first_parameters(net.spec())[norm];
-  return normed_affine(set, parameter(net, first), parameter(net, first + 1));
+  return normed_affine(set, net.values(first), net.values(first + 1));
 }
 
 NormSet set_of(const Net& net, std::size_t norm, bool narrow = true) {

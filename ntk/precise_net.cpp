@@ -1,0 +1,96 @@
+#include "precise_net.h"
+
+#include <cmath>
+
+namespace keel {
+namespace {
+
+using Vector = std::vector<double>;
+
+// high + low, |low| at most half a digit of high (Dekker 1971, Numer. Math. 18, 224-242).
+struct Wide {
+  double high = 0, low = 0;
+};
+
+// a + b, exactly.
+Wide sum_of(double a, double b) {
+  const double sum = a + b, of_b = sum - a;
+  return {sum, (a - (sum - of_b)) + (b - of_b)};
+}
+
+Wide operator+(const Wide& a, const Wide& b) {
+  const Wide high = sum_of(a.high, b.high), low = sum_of(a.low, b.low);
+  const Wide near = sum_of(high.high, high.low + low.high);
+  return sum_of(near.high, near.low + low.low);
+}
+
+Wide operator*(const Wide& a, double b) {
+  const double product = a.high * b;
+  return sum_of(product, std::fma(a.low, b, std::fma(a.high, b, -product)));
+}
+
+Wide operator/(const Wide& a, double b) {
+  const double first = a.high / b;
+  const Wide left = a + Wide{first, 0} * -b;
+  return sum_of(first, left.high / b);
+}
+
+std::vector<Wide> dense(const Vector& weight, const Vector& bias, const std::vector<Wide>& x) {
+  std::vector<Wide> out(bias.size());
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    out[o].high = bias[o];
+    for (std::size_t j = 0; j < x.size(); ++j) out[o] = out[o] + x[j] * weight[o * x.size() + j];
+  }
+  return out;
+}
+
+void standardise(std::vector<Wide>& x, double eps) {
+  const auto n = static_cast<double>(x.size());
+  Wide mean;
+  for (const Wide& value : x) mean = mean + value;
+  mean = mean / n;
+  double squares = 0;
+  for (Wide& value : x) {
+    value = value + mean * -1;
+    squares += value.high * value.high / n;
+  }
+  const double scale = squares + eps > 0 ? 1 / std::sqrt(squares + eps) : 0;
+  for (Wide& value : x) value = {value.high * scale, 0};
+}
+
+Wide activated(LayerKind kind, const Wide& z) {
+  if (kind == LayerKind::relu) return z.high > 0 ? z : Wide{};
+  if (kind == LayerKind::gelu) return z * (0.5 * std::erfc(-z.high / std::sqrt(2.0)));
+  return z * (1 / (1 + std::exp(-z.high)));
+}
+
+}  // namespace
+
+std::vector<double> evaluate_precisely(const Net& net, const std::vector<double>& x) {
+  check<ShapeError>(net.members() == 1 && static_cast<std::int64_t>(x.size()) == net.input_width(),
+                    "evaluate_precisely", "got {} numbers for {} members of {} inputs, wanted one",
+                    x.size(), net.members(), net.input_width());
+  std::vector<Wide> values;
+  for (double value : x) values.push_back({value, 0});
+  std::size_t p = 0;
+  for (const LayerSpec& layer : net.spec()) {
+    if (layer.kind == LayerKind::dense) {
+      values = dense(net.values(p), net.values(p + 1), values);
+      p += 2;
+    } else if (layer.kind == LayerKind::layernorm) {
+      standardise(values, layer.eps);
+      if (!layer.affine) continue;
+      const Vector gain = net.values(p), bias = net.values(p + 1);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = values[i] * gain[i] + Wide{bias[i], 0};
+      p += 2;
+    } else {
+      for (Wide& value : values) value = activated(layer.kind, value);
+    }
+  }
+  std::vector<double> result;
+  for (const Wide& value : values) result.push_back(value.high);
+  return result;
+}
+
+}  // namespace keel

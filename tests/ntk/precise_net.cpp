@@ -1,0 +1,56 @@
+#include "../../ntk/precise_net.h"
+
+#include <doctest/doctest.h>
+
+#include "../../core/max_or_nan.h"
+#include "../nn/message_of.h"
+#include "plain_net.h"
+
+using namespace keel;
+
+namespace {
+
+using Vector = std::vector<double>;
+
+// Largest |a - b| over the largest |b|.
+double apart(const Vector& a, const Vector& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0, largest = 1e-300;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    worst = max_or_nan(worst, std::abs(a[i] - b[i]));
+    largest = std::max(largest, std::abs(b[i]));
+  }
+  return worst / largest;
+}
+
+void set(const Net& net, std::size_t p, const Vector& values) {
+  const Tensor home = net.layout().member_view(net.flat(), p, 0);
+  copy(home, Tensor::from(values, home.shape()));
+}
+
+}  // namespace
+
+TEST_CASE("a net with twice the digits is the net, where double does") {
+  plain_net::Dice dice{std::mt19937_64(7)};
+  for (int trial = 0; trial < 60; ++trial) {
+    CAPTURE(trial);
+    Net net("dense(9) layernorm gelu dense(7) relu layernorm(affine=0) dense(5) silu dense(2)", 3,
+            {.seed = static_cast<std::uint64_t>(trial), .dtype = DType::f64});
+    const Vector x = {dice.normal(), dice.normal(), dice.normal()};
+    CHECK(apart(evaluate_precisely(net, x), plain_net::Plain(net).forward(x)) < 1e-12);
+  }
+}
+
+TEST_CASE("a Layer Norm sees the biases of equal rows, however far out") {
+  // z = 1e8 x + b, so that z less its mean is b less its own: of any x, f is what it is at 0.
+  Net net("dense(4) layernorm dense(1)", 1, {.dtype = DType::f64});
+  set(net, 0, Vector(4, 1e8));
+  set(net, 1, {0.3, -1.2, 0.7, 0.1});
+  const Vector at_zero = evaluate_precisely(net, {0});
+  const Vector far = {5.6e5 / 3};
+  CHECK(apart(evaluate_precisely(net, far), at_zero) < 1e-12);
+  CHECK(apart(plain_net::Plain(net).forward(far), at_zero) > 1e-4);  // double has lost them
+  CHECK(message_of([&] {
+          evaluate_precisely(net, {1, 2});
+        }) == "evaluate_precisely: got 2 numbers for 1 members of 1 inputs, wanted one");
+}
