@@ -64,6 +64,8 @@ Examples RegressionTask::test(const std::string& file) const {
   if (!choice_.kernel.infinite()) return test;  // whose points are Jacobians
   try {
     kernel_->points(inputs(test));  // what the kernel does not take, it says before the solve
+  } catch (const OutOfMemory&) {
+    throw;
   } catch (const Error& problem) {
     throw DataError(file, fmt::format("standardised, rows from 0: {}", problem.what()));
   }

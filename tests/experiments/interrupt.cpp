@@ -26,6 +26,16 @@ TEST_CASE("interrupt: one wish sent twice raises the flag, and what was there be
   CHECK((after.sa_handler == before.sa_handler));  // doctest cannot print them
 }
 
+TEST_CASE("interrupt: who was started to ignore a signal goes on ignoring it") {
+  const auto doctests = std::signal(SIGTERM, SIG_IGN);
+  {
+    const Interrupt interrupt;
+    std::raise(SIGTERM);
+    CHECK_FALSE(interrupt.flag()->load());
+  }
+  CHECK((std::signal(SIGTERM, doctests) == SIG_IGN));
+}
+
 TEST_CASE("interrupt: a second wish ends the process") {
   const pid_t child = fork();
   if (child == 0) {
