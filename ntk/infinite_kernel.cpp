@@ -6,16 +6,16 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <numbers>
 #include <thread>
 
 #include "../kernels/gemm.h"
+#include "kernel_maps.h"
 
 namespace keel {
 namespace {
 
 using std::int64_t;
-
-constexpr double kLargest = 1e150;  // of a diagonal: products of two must not overflow
 
 // A tile's inner products, work space and result stay in a core's second-level cache, and it is
 // small enough for its launch to stay on the thread that runs it. A GPU wants much at once.
@@ -53,6 +53,13 @@ void share_tasks(Device device, int64_t tasks, MakeScratch make_scratch, Body bo
   tell(tasks);
 }
 
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+// Of x.x' / n0, relatively.
+double inner_rounding(int64_t width) {
+  return kEpsilon * (8 + 2 * std::sqrt(static_cast<double>(width)));
+}
+
 int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
 /// Row of the t-th block of a lower triangle of blocks, row by row.
@@ -61,38 +68,6 @@ int64_t triangle_row(int64_t t) {
   while (row * (row + 1) / 2 > t) --row;
   while ((row + 1) * (row + 2) / 2 <= t) ++row;
   return row;
-}
-
-std::vector<KernelMap> kernel_maps(const Spec& spec, int64_t input_width,
-                                   const InfiniteKernelOptions& options) {
-  // What comes first is of the data, not of a Gaussian: a kernel for it would be another net's.
-  check(!spec.empty() && spec.front().kind == LayerKind::dense &&
-            spec.back().kind == LayerKind::dense,
-        "infinite_kernel", "got '{}', wanted a net that begins and ends with dense(k)",
-        spec_text(spec));
-  check<ShapeError>(input_width >= 1, "infinite_kernel", "got input width {}, wanted at least 1",
-                    input_width);
-  std::vector<KernelMap> maps;
-  KernelContext context;
-  context.width = input_width;
-  bool first_dense = true;
-  for (const LayerSpec& layer : spec) {
-    ++context.word;
-    DenseInit init{options.parameterisation, options.sigma_w2, options.sigma_b2};
-    if (layer.kind == LayerKind::dense && std::exchange(first_dense, false))
-      init.sigma_w2 = options.first_sigma_w2.value_or(options.sigma_w2);
-    maps.push_back(make_layer(layer, init)->kernel_map(context));
-  }
-  Diagonal d{kLongest, 0, 0};
-  for (std::size_t i = 0; i < maps.size(); ++i) {
-    follow(maps[i], d, [](int, double) {});
-    check(
-        d.k < kLargest && d.theta < kLargest, "infinite_kernel",
-        "got a kernel of {:.3g} behind layer {} for |x|^2 / n0 = {:.3g}, wanted less than {:.3g}: "
-        "take a smaller sigma_w2",
-        std::max(d.k, d.theta), i, kLongest, kLargest);
-  }
-  return maps;
 }
 
 }  // namespace
@@ -164,7 +139,6 @@ InfiniteKernel::Scratch InfiniteKernel::scratch(int64_t rows, int64_t cols) cons
 void InfiniteKernel::tile(const Inputs& a, const Inputs& b, const Block& block, bool lower,
                           const Scratch& scratch, const Tensor& into, int64_t into_row,
                           int64_t into_col) const {
-  const double width = static_cast<double>(input_width_);
   KernelTile tile;
   tile.table_a = a.table;
   tile.table_b = b.table;
@@ -172,11 +146,12 @@ void InfiniteKernel::tile(const Inputs& a, const Inputs& b, const Block& block, 
   tile.col = block.col;
   tile.inner = Scratch::part(scratch.inner, block);
   tile.work = scratch.work;
-  tile.rounding = std::numeric_limits<double>::epsilon() * (8 + 2 * std::sqrt(width));
+  tile.rounding = inner_rounding(input_width_);
   tile.lower = lower;
   tile.theta = output_ == KernelOutput::ntk;
-  gemm(Transpose::no, Transpose::yes, 1 / width, a.x.slice(block.row, block.row + block.rows),
-       b.x.slice(block.col, block.col + block.cols), 0, tile.inner);
+  gemm(Transpose::no, Transpose::yes, 1 / static_cast<double>(input_width_),
+       a.x.slice(block.row, block.row + block.rows), b.x.slice(block.col, block.col + block.cols),
+       0, tile.inner);
   kernel_pairs(*maps_, tile, into, into_row, into_col);
 }
 
@@ -220,10 +195,31 @@ void InfiniteKernel::gram_lower(const Points& a, const Tensor& into,
   fill(mine, mine, true, into, progress);
 }
 
-double InfiniteKernel::rounding() const {
-  for (const LayerSpec& layer : spec_)
-    if (layer.kind == LayerKind::relu) return 4e-8;  // near-parallel inputs' angle: half the digits
-  return Kernel::rounding();
+// A cosine off by c near 1 is an angle off by sqrt(2 c) near 0, and each relu's slope goes down by
+// an angle's share of pi. That of h_s (docs/kernels.md) moves by at most E[h_s'' h_s''] q c, where
+// int h_s''^2 = 0.45 / s and a density is at most 1 / sqrt(2 pi q), over its value at (x, x), 1/4
+// at least; and far out, where it is relu, by twice relu's.
+double InfiniteKernel::rounding(const Points& of) const {
+  const Tensor& table = inputs("rounding", of).table;
+  const auto activations =
+      static_cast<double>(std::count_if(spec_.begin(), spec_.end(), [](const LayerSpec& layer) {
+        return layer.kind != LayerKind::dense && layer.kind != LayerKind::layernorm;
+      }));
+  const double cosine = inner_rounding(input_width_) + 8 * activations * kEpsilon;
+  const double angle = std::sqrt(2 * cosine) / std::numbers::pi;
+  double sum = Kernel::rounding(of);
+  int64_t row = 1;
+  for (const KernelMap& map : host_maps_->host()) {
+    if (map.kind == KernelMap::Kind::relu) sum += angle;
+    if (map.kind == KernelMap::Kind::mixture) {
+      double q = 0, scale2 = std::numeric_limits<double>::infinity();
+      for (double value : table[row].to_vector<double>()) q = std::max(q, value);
+      for (int t = 0; t < map.mixture.terms; ++t) scale2 = std::min(scale2, map.mixture.scale2[t]);
+      sum += std::min(2 * angle, 1.5 * std::sqrt(q / scale2) * cosine);
+    }
+    row += map.rows();
+  }
+  return sum;
 }
 
 Tensor InfiniteKernel::diag(const Points& a) const {

@@ -53,7 +53,7 @@ class InfiniteKernel : public Kernel {
 
   /// Each tile of pairs serves its rows and its columns; the same bits for any number of threads.
   Tensor product(const Points& a, const Tensor& v) const override;
-  double rounding() const override;
+  double rounding(const Points& of) const override;
 
   /// The kernel at (x, x), a function of r = |x|^2 / n0 alone.
   double diagonal(double r) const;

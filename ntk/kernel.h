@@ -44,9 +44,9 @@ class Kernel {
   /// without an [n, n] array: what residuals are made of.
   virtual Tensor product(const Points& a, const Tensor& v) const = 0;
 
-  /// What its arithmetic may err by: in Theta(x, x') at most this times sqrt(Theta(x, x) Theta(x',
-  /// x')).
-  virtual double rounding() const { return 1e-13; }
+  /// What its arithmetic may err by: in Theta(x, x') of two of the points this times
+  /// sqrt(Theta(x, x) Theta(x', x')). An estimate with room, of ordinary roundings.
+  virtual double rounding(const Points& /*of*/) const { return 1e-13; }
 
   /// product() costs O(n), not O(n^2): whoever solves with Theta keeps no copy of it.
   virtual bool cheap_product() const { return false; }

@@ -1,0 +1,47 @@
+#include "kernel_maps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "../nn/layer.h"
+
+namespace keel {
+namespace {
+
+constexpr double kLargest = 1e150;  // of a diagonal: products of two must not overflow
+
+}  // namespace
+
+std::vector<KernelMap> kernel_maps(const Spec& spec, int64_t input_width,
+                                   const InfiniteKernelOptions& options) {
+  // What comes first is of the data, not of a Gaussian: a kernel for it would be another net's.
+  check(!spec.empty() && spec.front().kind == LayerKind::dense &&
+            spec.back().kind == LayerKind::dense,
+        "infinite_kernel", "got '{}', wanted a net that begins and ends with dense(k)",
+        spec_text(spec));
+  check<ShapeError>(input_width >= 1, "infinite_kernel", "got input width {}, wanted at least 1",
+                    input_width);
+  std::vector<KernelMap> maps;
+  KernelContext context;
+  context.width = input_width;
+  bool first_dense = true;
+  for (const LayerSpec& layer : spec) {
+    ++context.word;
+    DenseInit init{options.parameterisation, options.sigma_w2, options.sigma_b2};
+    if (layer.kind == LayerKind::dense && std::exchange(first_dense, false))
+      init.sigma_w2 = options.first_sigma_w2.value_or(options.sigma_w2);
+    maps.push_back(make_layer(layer, init)->kernel_map(context));
+  }
+  Diagonal d{kLongest, 0, 0};
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    follow(maps[i], d, [](int, double) {});
+    check(
+        d.k < kLargest && d.theta < kLargest, "infinite_kernel",
+        "got a kernel of {:.3g} behind layer {} for |x|^2 / n0 = {:.3g}, wanted less than {:.3g}: "
+        "take a smaller sigma_w2",
+        std::max(d.k, d.theta), i, kLongest, kLargest);
+  }
+  return maps;
+}
+
+}  // namespace keel
