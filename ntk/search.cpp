@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "../core/random.h"
 #include "length.h"
@@ -11,6 +10,11 @@ namespace keel {
 namespace {
 
 using Point = std::vector<double>;
+
+struct Climber {
+  Point x;
+  double height = 0;
+};
 
 // Points waiting to be evaluated together, and the best seen so far.
 class Searcher {
@@ -52,10 +56,10 @@ class Searcher {
   }
 
   // Unit gradients of all climbers, from one evaluation of every neighbour.
-  std::vector<Point> gradients(const std::vector<Point>& climbers) {
+  std::vector<Point> gradients(const std::vector<Climber>& climbers) {
     constexpr double kStep = 1e-5;  // of |x|: half the digits of a central difference
     std::vector<Point> neighbours;
-    for (const Point& x : climbers)
+    for (const auto& [x, height] : climbers)
       for (std::size_t i = 0; i < x.size(); ++i)
         for (double side : {1.0, -1.0}) {
           neighbours.push_back(x);
@@ -64,7 +68,7 @@ class Searcher {
     const std::vector<double> at = probe(neighbours);
     std::vector<Point> result;
     for (std::size_t c = 0; c < climbers.size(); ++c) {
-      Point gradient(climbers[c].size());
+      Point gradient(climbers[c].x.size());
       for (std::size_t i = 0; i < gradient.size(); ++i) {
         const std::size_t pair = 2 * (c * gradient.size() + i);
         gradient[i] = at[pair] - at[pair + 1];
@@ -93,48 +97,68 @@ class Searcher {
   Found best_;
 };
 
-std::vector<Point> unit_directions(std::int64_t width, const Tensor& starts,
-                                   const SearchOptions& options) {
-  const auto d = static_cast<std::size_t>(width);
-  std::vector<Point> all;
-  const auto add = [&](Point direction) {
-    const double size = length_of(direction);
-    if (!(size > 0)) return;
-    for (double& value : direction) value /= size;
-    all.push_back(direction);
-    for (double& value : direction) value = -value;
-    all.push_back(std::move(direction));
-  };
-  for (std::size_t i = 0; i < d; ++i) {
-    Point axis(d);
-    axis[i] = 1;
-    add(axis);
-  }
-  for (const Tensor& from :
-       {starts, normal({options.directions, width}, {options.seed, 0}, 1, DType::f64)}) {
-    const std::vector<double> rows = from.to_vector<double>();
-    for (std::size_t at = 0; at < rows.size(); at += d)
-      add(Point(rows.begin() + static_cast<std::ptrdiff_t>(at),
-                rows.begin() + static_cast<std::ptrdiff_t>(at + d)));
-  }
-  return all;
-}
-
-// Along every direction, every radius; the origin once.
-std::vector<Point> rays(std::int64_t width, const Tensor& starts, const SearchOptions& options) {
-  std::vector<Point> points = {Point(static_cast<std::size_t>(width))};
-  const double ratio = std::log(options.farthest / options.nearest);
-  for (const Point& direction : unit_directions(width, starts, options))
+// Points along every direction and its opposite, at every radius, and the origin, one after the
+// other: of a million directions there are too many to keep.
+class Rays {
+ public:
+  Rays(std::int64_t width, const Tensor& starts, const SearchOptions& options)
+      : width_(static_cast<std::size_t>(width)) {
+    for (std::size_t i = 0; i < width_; ++i) {
+      Point axis(width_);
+      axis[i] = 1;
+      add(axis.data());
+    }
+    for (const Tensor& from :
+         {starts, normal({options.directions, width}, {options.seed, 0}, 1, DType::f64)}) {
+      const std::vector<double> rows = from.to_vector<double>();
+      for (std::size_t at = 0; at < rows.size(); at += width_) add(&rows[at]);
+    }
+    const double ratio = std::log(options.farthest / options.nearest);
     for (std::int64_t k = 0; k < options.radii; ++k) {
       const double part =
           options.radii > 1 ? static_cast<double>(k) / static_cast<double>(options.radii - 1) : 1.0;
       // exp(log) may round past the ball's edge
-      const double radius = std::min(options.nearest * std::exp(part * ratio), options.farthest);
-      Point x = direction;
-      for (double& value : x) value *= radius;
-      points.push_back(std::move(x));
+      radii_.push_back(std::min(options.nearest * std::exp(part * ratio), options.farthest));
     }
-  return points;
+  }
+
+  std::size_t size() const { return 1 + directions_.size() / width_ * 2 * radii_.size(); }
+
+  Point at(std::size_t i) const {
+    Point x(width_);
+    if (i-- == 0) return x;
+    const double* direction = &directions_[i / (2 * radii_.size()) * width_];
+    const double side = i / radii_.size() % 2 == 0 ? 1 : -1;
+    for (std::size_t j = 0; j < width_; ++j) x[j] = side * direction[j] * radii_[i % radii_.size()];
+    return x;
+  }
+
+ private:
+  void add(const double* x) {
+    const double length = length_of(x, width_);
+    for (std::size_t j = 0; j < width_ && length > 0; ++j) directions_.push_back(x[j] / length);
+  }
+
+  std::size_t width_;
+  std::vector<double> directions_{}, radii_{};  // [.., width], of length 1
+};
+
+// The best points of all rays.
+std::vector<Climber> climbers_of(Searcher& searcher, const Rays& rays, std::int64_t count) {
+  constexpr std::size_t kAtOnce = 1 << 16;
+  std::vector<Climber> best;
+  for (std::size_t begin = 0; begin < rays.size(); begin += kAtOnce) {
+    std::vector<Point> points;
+    for (std::size_t i = begin; i < std::min(begin + kAtOnce, rays.size()); ++i)
+      points.push_back(rays.at(i));
+    const std::vector<double> heights = searcher.values(points);
+    for (std::size_t i = 0; i < points.size(); ++i)
+      best.push_back({std::move(points[i]), heights[i]});
+    std::stable_sort(best.begin(), best.end(),
+                     [](const Climber& a, const Climber& b) { return a.height > b.height; });
+    best.resize(std::min(best.size(), static_cast<std::size_t>(count)));
+  }
+  return best;
 }
 
 void check_options(std::int64_t width, const Tensor& starts, const SearchOptions& options) {
@@ -158,42 +182,27 @@ Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& sta
                      const SearchOptions& options) {
   check_options(width, starts, options);
   Searcher searcher(f, width, options);
-  std::vector<Point> points = rays(width, starts, options);
-  const std::vector<double> found = searcher.values(points);
-
-  std::vector<std::size_t> order(points.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return found[a] > found[b]; });
-  order.resize(std::min(order.size(), static_cast<std::size_t>(options.climbers)));
-  std::vector<Point> climbers;
-  std::vector<double> heights;
-  for (std::size_t i : order) {
-    climbers.push_back(points[i]);
-    heights.push_back(found[i]);
-  }
-
+  std::vector<Climber> climbers =
+      climbers_of(searcher, Rays(width, starts, options), options.climbers);
   const std::vector<double> lengths = {1, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001};
   for (std::int64_t step = 0; step < options.steps && !climbers.empty(); ++step) {
     const std::vector<Point> gradients = searcher.gradients(climbers);
     std::vector<Point> candidates;
     for (std::size_t c = 0; c < climbers.size(); ++c)
       for (double length : lengths)
-        candidates.push_back(searcher.moved(
-            climbers[c], gradients[c], length * std::max(length_of(climbers[c]), options.nearest)));
+        candidates.push_back(
+            searcher.moved(climbers[c].x, gradients[c],
+                           length * std::max(length_of(climbers[c].x), options.nearest)));
     const std::vector<double> reached = searcher.values(candidates);
-    std::vector<Point> still;  // a climber that cannot rise any more has arrived
-    std::vector<double> still_heights;
+    std::vector<Climber> still;  // a climber that cannot rise any more has arrived
     for (std::size_t c = 0; c < climbers.size(); ++c) {
       const auto first = reached.begin() + static_cast<std::ptrdiff_t>(c * lengths.size());
       const auto best =
           std::max_element(first, first + static_cast<std::ptrdiff_t>(lengths.size()));
-      if (!(*best > heights[c])) continue;
-      still.push_back(candidates[static_cast<std::size_t>(best - reached.begin())]);
-      still_heights.push_back(*best);
+      if (*best > climbers[c].height)
+        still.push_back({candidates[static_cast<std::size_t>(best - reached.begin())], *best});
     }
     climbers = std::move(still);
-    heights = std::move(still_heights);
   }
   return searcher.best();
 }
