@@ -154,7 +154,7 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
     return 2;
   } catch (const Interrupted& wish) {
     err << "keel: " << wish.what() << '\n';
-    return kStopped;
+    return stopped_code();
   } catch (const std::bad_alloc&) {
     err << "keel: out of memory: the system has no more for this process\n";
   } catch (const std::exception& error) {

@@ -9,8 +9,9 @@ namespace keel {
 namespace {
 
 std::atomic<bool> stop{false};
+std::atomic<int> stopped_by{SIGINT};
 std::atomic<std::int64_t> stop_asked{0};  // when, in milliseconds
-static_assert(std::atomic<bool>::is_always_lock_free &&
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
                   std::atomic<std::int64_t>::is_always_lock_free,
               "a signal handler must not wait for a lock");
 
@@ -26,6 +27,7 @@ void on_signal(int signal) {
   const std::int64_t now = milliseconds();
   if (!stop) {
     stop_asked = now;
+    stopped_by = signal;
     stop = true;
   } else if (now - stop_asked >= kOneWish) {
     std::signal(signal, SIG_DFL);
@@ -34,6 +36,8 @@ void on_signal(int signal) {
 }
 
 }  // namespace
+
+int stopped_code() { return 128 + stopped_by; }
 
 Interrupt::Interrupt() {
   stop = false;

@@ -8,8 +8,9 @@
 
 namespace keel {
 
-/// What a command returns that Ctrl-C stopped: what a shell reports for one that it killed.
-inline constexpr int kStopped = 130;
+/// What a command returns that Ctrl-C (130) or SIGTERM (143) stopped: what a shell reports for one
+/// that it killed.
+int stopped_code();
 
 /// Thrown where a wish to stop ends work of which nothing can be kept.
 class Interrupted : public std::runtime_error {

@@ -96,7 +96,7 @@ int run_reproduce(const Choice& choice, Context& context) {
     const Done done = reproduce_one(context, choice, *chosen[i], folders[i]);
     if (!done.stopped.empty()) {
       context.err << fmt::format("keel: {}\n", done.stopped);
-      return kStopped;
+      return stopped_code();
     }
     if (!context.options.json && !context.options.quiet)
       context.out << (i > 0 ? "\n" : "") << done.table << std::flush;

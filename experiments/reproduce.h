@@ -21,7 +21,7 @@ struct Reproduced {
   std::string table;      ///< for people
   std::string problem{};  ///< what does not hold, where something should: exit code 1, after all is
                           ///< written
-  std::string stopped{};  ///< by Ctrl-C, and how to go on: nothing is written, exit code 130
+  std::string stopped{};  ///< by Ctrl-C, and how to go on: nothing is written
   bool draws = true;      ///< false: these numbers have no picture
 };
 

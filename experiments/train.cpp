@@ -200,7 +200,7 @@ int stopped(const TrainReport& report, const Task& task, const Choice& choice,
       "keel: stopped after {} of {} epochs; the checkpoint is {}; to go on: {}{}\n", done,
       choice.seeds * choice.epochs, task.checkpoint, context.command_line,
       choice.resume ? "" : " --resume");
-  return kStopped;
+  return stopped_code();
 }
 
 int run_train(const Choice& choice, Context& context) {

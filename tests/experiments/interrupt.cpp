@@ -20,6 +20,7 @@ TEST_CASE("interrupt: one wish sent twice raises the flag, and what was there be
     std::raise(SIGTERM);
     std::raise(SIGTERM);
     CHECK(interrupt.flag()->load());
+    CHECK(stopped_code() == 143);  // as a shell has it of one that SIGTERM ended
   }
   CHECK_FALSE(Interrupt().flag()->load());
   sigaction(SIGTERM, nullptr, &after);
