@@ -39,17 +39,16 @@ void launch_kernel_shared(Device device, const char* what, void (*kernel)(Parame
                           const Arguments&... arguments) {
   check(blocks < (std::int64_t{1} << 31), what, "got {} blocks, wanted less than 2^31", blocks);
   if (device.is_cuda()) cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  constexpr int kAlwaysAllowed = 48 * 1024;
-  if (shared_bytes > kAlwaysAllowed) {
+  constexpr int kAlwaysAllowed = 48 * 1024, kMuch = 16 * 1024;
+  if (shared_bytes > kAlwaysAllowed)
     cuda_check(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
         what);
-    // As many blocks as fit: how much of the cache becomes shared memory is the driver's guess
-    // else.
+  // As many blocks as fit: how much of the cache becomes shared memory is the driver's guess else.
+  if (shared_bytes > kMuch)
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                     cudaSharedmemCarveoutMaxShared),
                what);
-  }
   cudaLaunchConfig_t config{};
   config.gridDim.x = static_cast<unsigned>(blocks);
   config.blockDim.x = static_cast<unsigned>(threads);

@@ -3,6 +3,7 @@
 #include <lapacke.h>
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "cuda_libraries.cuh"
@@ -32,6 +33,12 @@ int cpu_syevd(int n, T* a, T* w) {
               integers_size);
 }
 
+bool all_finite(const Tensor& x) {
+  for (double value : x.to(DType::f64).to_vector<double>())
+    if (!std::isfinite(value)) return false;
+  return true;
+}
+
 #ifdef KEEL_WITH_CUDA
 
 template <class T>
@@ -50,12 +57,15 @@ int cuda_syevd(const Tensor& a, const Tensor& w) {
                      n);
   cusolver_check(status, "cusolverDnXsyevd_bufferSize");
   const SolverWorkspace work(device, device_bytes, host_bytes);
-  cusolver_check(
-      cusolverDnXsyevd(solver.handle, solver.params, CUSOLVER_EIG_MODE_VECTOR,
-                       CUBLAS_FILL_MODE_UPPER, n, type, a.data<T>(), n, type, w.data<T>(), type,
-                       work.on_device.data(), device_bytes, work.on_host.data(), host_bytes,
-                       static_cast<int*>(work.info.data())),
-      "cusolverDnXsyevd");
+  const cusolverStatus_t done = cusolverDnXsyevd(
+      solver.handle, solver.params, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, n, type,
+      a.data<T>(), n, type, w.data<T>(), type, work.on_device.data(), device_bytes,
+      work.on_host.data(), host_bytes, static_cast<int*>(work.info.data()));
+  if (done == CUSOLVER_STATUS_EXECUTION_FAILED && !all_finite(a)) {
+    fill(w, std::numeric_limits<double>::quiet_NaN());  // of a NaN some versions say no more
+    return 0;
+  }
+  cusolver_check(done, "cusolverDnXsyevd");
   return work.read_info(device);
 }
 
@@ -79,8 +89,7 @@ Tensor symmetric_eigen(const Tensor& a) {
 #endif
     return cpu_syevd(static_cast<int>(n), a.data<T>(), w.data<T>());
   });
-  bool finite = true;
-  for (double value : w.to_vector<double>()) finite = finite && std::isfinite(value);
+  const bool finite = all_finite(w) && (info == 0 || all_finite(a));
   check(info == 0 && finite, "symmetric_eigen", "got a [{}, {}] {}", n, n,
         finite ? "whose iteration did not converge" : "that is not finite");
   return w;

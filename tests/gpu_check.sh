@@ -47,6 +47,7 @@ done
 [[ $minutes =~ ^[1-9][0-9]*$ ]] || die "--minutes $minutes: wanted a whole number from 1"
 [[ $device == cuda || $only == compare ]] || die "--device $device rehearses --only compare alone"
 [[ $device != emulated ]] || limit=1200  # there one takes two minutes on two cores that are free
+export OMP_WAIT_POLICY=passive PATH=$PATH:/usr/local/cuda/bin:/usr/local/nvidia/bin
 if [[ $device == cuda ]]; then
   gpu=$(nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null | head -1)
   [[ $gpu == *,* ]] || die "no GPU here: nvidia-smi names none"
@@ -54,7 +55,6 @@ if [[ $device == cuda ]]; then
 fi
 mkdir -p "$out" || die "cannot make $out"
 out=$(realpath "$out")
-export OMP_WAIT_POLICY=passive PATH=$PATH:/usr/local/cuda/bin:/usr/local/nvidia/bin
 
 passed=() failed=()
 # show_failure LOG: the first lines that say what failed, and the last ones: some errors stay with a GPU, and then every later

@@ -9,7 +9,11 @@ struct SolverParams {};
 using cusolverDnHandle_t = BlasHandle*;
 using cusolverDnParams_t = SolverParams*;
 
-enum cusolverStatus_t { CUSOLVER_STATUS_SUCCESS = 0, CUSOLVER_STATUS_INVALID_VALUE = 3 };
+enum cusolverStatus_t {
+  CUSOLVER_STATUS_SUCCESS = 0,
+  CUSOLVER_STATUS_INVALID_VALUE = 3,
+  CUSOLVER_STATUS_EXECUTION_FAILED = 6
+};
 enum cusolverEigMode_t { CUSOLVER_EIG_MODE_VECTOR = 1 };
 
 cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t*);

@@ -71,16 +71,22 @@ TEST_CASE("eigenvalues of a matrix solved by hand") {
   CHECK(v[2] == doctest::Approx(v[3]).epsilon(1e-15));
 }
 
+void check_not_finite(Device device) {
+  for (DType dtype : {DType::f32, DType::f64})
+    CHECK_THROWS_WITH_AS(symmetric_eigen(Tensor::full(
+                             {3, 3}, std::numeric_limits<double>::quiet_NaN(), dtype, device)),
+                         "symmetric_eigen: got a [3, 3] that is not finite", Error);
+}
+
 TEST_CASE("symmetric_eigen refuses what is no finite square") {
   CHECK(symmetric_eigen(Tensor::zeros({0, 0})).elements() == 0);
   CHECK_THROWS_WITH_AS(symmetric_eigen(Tensor::zeros({2, 3})),
                        "symmetric_eigen: got [2, 3], wanted [n, n]", ShapeError);
-  CHECK_THROWS_WITH_AS(
-      symmetric_eigen(Tensor::full({3, 3}, std::numeric_limits<double>::quiet_NaN())),
-      "symmetric_eigen: got a [3, 3] that is not finite", Error);
+  check_not_finite(Device::cpu());
 }
 
 TEST_CASE("eigendecompositions on the GPU") {
   if (!test::gpu_here("eigendecompositions on the GPU")) return;
   check_decompositions(Device::cuda());
+  check_not_finite(Device::cuda());
 }

@@ -93,12 +93,11 @@ TEST_CASE("checkpoint: a wish to stop does not wait for the end of an epoch of m
   TrainOptions options{.epochs = 1, .batch = 1, .stop = &stop, .checkpoint = file.path()};
   Net net(kSpec, 2);
   const Tensor before = net.flat().clone();
-  std::thread wish([&] {
+  const std::jthread wish([&] {  // joins, whatever train() throws
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     stop = true;
   });
   const TrainReport report = train(net, x, y, options);
-  wish.join();
   CHECK(report.interrupted);
   CHECK(report.epochs_done == std::vector<std::int64_t>{0});
   CHECK(same_bits(net.flat(), before));

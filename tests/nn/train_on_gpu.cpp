@@ -1,8 +1,12 @@
 // Training on a GPU: steps recorded once and replayed, with looks at the losses in between.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <limits>
+#include <thread>
 
+#include "../../core/random.h"
+#include "../../nn/safetensors.h"
 #include "../../nn/trainer.h"
 #include "../difference.h"
 #include "../gpu.h"
@@ -101,6 +105,27 @@ TEST_CASE("train: stopped on a GPU and resumed, the end is the same to the bit")
     CHECK(same_bits(resumed.weights, unbroken.weights));
     CHECK(same_bits(resumed.losses, unbroken.losses));
   });
+}
+
+TEST_CASE("train: stopped on a GPU in the middle of an epoch, it has not begun it") {
+  if (!test::gpu_here("train: stopped on a GPU in the middle of an epoch")) return;
+  const Temporary file("gpu_middle.checkpoint");
+  constexpr std::int64_t kRows = 20000;  // an epoch of batches of one: half a second and more
+  const Tensor x = normal({kRows, 2}, {1, 0}).to(Device::cuda());
+  const Tensor y = normal({kRows, 1}, {1, 1}).to(Device::cuda());
+  std::atomic<bool> stop{false};
+  Net net("dense(5) layernorm relu dense(1)", 2, {.members = 2, .device = Device::cuda()});
+  const Tensor before = net.flat().clone();
+  const std::jthread wish([&] {  // joins, whatever train() throws
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stop = true;
+  });
+  const TrainReport report =
+      train(net, x, y, {.epochs = 1, .batch = 1, .stop = &stop, .checkpoint = file.path()});
+  CHECK(report.interrupted);
+  CHECK(report.epochs_done == std::vector<std::int64_t>{0, 0});
+  CHECK(same_bits(net.flat(), before));
+  CHECK(read_safetensors(file.path()).find("losses")->shape() == Shape{2, 0});
 }
 
 TEST_CASE("train: a GPU's loss that is not finite stops with member, seed and epoch") {
