@@ -13,13 +13,24 @@ namespace {
 using std::int64_t;
 using Scalars = std::vector<double>;  // one a column
 
-/// Dot products of the columns.
+constexpr int64_t kSerial = 1 << 16;  // elements that are not worth a second thread
+
+/// Dot products of the columns: of so many rows each, then of these, so that the bits do not depend
+/// on the number of threads.
 Scalars dots(const Tensor& a, const Tensor& b) {
-  const int64_t n = a.size(0), k = a.size(1);
+  constexpr int64_t kRows = 4096;
+  const int64_t n = a.size(0), k = a.size(1), parts = std::max<int64_t>(1, (n + kRows - 1) / kRows);
   const double *x = a.data<double>(), *y = b.data<double>();
-  Scalars total(k, 0.0);
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < k; ++j) total[j] += x[i * k + j] * y[i * k + j];
+  Scalars part(static_cast<std::size_t>(parts * k), 0.0);
+#pragma omp parallel for if (n * k > kSerial)
+  for (int64_t p = 0; p < parts; ++p) {
+    double* sum = &part[static_cast<std::size_t>(p * k)];
+    for (int64_t i = p * kRows; i < std::min(n, (p + 1) * kRows); ++i)
+      for (int64_t j = 0; j < k; ++j) sum[j] += x[i * k + j] * y[i * k + j];
+  }
+  Scalars total(part.begin(), part.begin() + k);
+  for (int64_t p = 1; p < parts; ++p)
+    for (int64_t j = 0; j < k; ++j) total[j] += part[static_cast<std::size_t>(p * k + j)];
   return total;
 }
 
@@ -28,6 +39,7 @@ void combine(const Scalars& a, const Tensor& x, const Scalars& b, const Tensor& 
   const int64_t n = x.size(0), k = x.size(1);
   const double* from = x.data<double>();
   double* into = y.data<double>();
+#pragma omp parallel for if (n * k > kSerial)
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < k; ++j)
       into[i * k + j] = a[j] * from[i * k + j] + b[j] * into[i * k + j];

@@ -208,12 +208,16 @@ Tensor KernelSystem::precondition(const Tensor& r) const {
   std::vector<double> largest(k, 0.0);
   const double* from = r.data<double>();
   const auto scale = [&](int64_t i) { return in_float ? scale_[i] : 1.0; };
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < k; ++j)
-      largest[j] = std::max(largest[j], std::abs(from[i * k + j]) * scale(i));
+  constexpr int64_t kColumns = 32;
+#pragma omp parallel for if (k > kColumns)
+  for (int64_t first = 0; first < k; first += kColumns)
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = first; j < std::min(k, first + kColumns); ++j)
+        largest[j] = std::max(largest[j], std::abs(from[i * k + j]) * scale(i));
   for (double& v : largest) v = v > 0 ? v : 1;
   const Tensor scaled = Tensor::empty({n, k}, DType::f64);
   double* to = scaled.data<double>();
+#pragma omp parallel for if (k > kColumns)
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < k; ++j) to[i * k + j] = from[i * k + j] * scale(i) / largest[j];
   const Tensor b = scaled.to(options_.factor).to(kernel_->device());
@@ -221,6 +225,7 @@ Tensor KernelSystem::precondition(const Tensor& r) const {
   solve_lower_transposed(factor_, b);
   const Tensor z = b.to(Device::cpu()).to(DType::f64);
   double* out = z.data<double>();
+#pragma omp parallel for if (k > kColumns)
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < k; ++j) out[i * k + j] *= scale(i) * largest[j];
   return z;
