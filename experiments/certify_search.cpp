@@ -83,7 +83,8 @@ std::string exceed_line(const Attack& attack, const Standardiser& units) {
                        brief(attack.beyond->distance(), 4), brief(attack.beyond->value * scale, 4));
   if (attack.wanted > 0)
     return fmt::format(
-        "does not pass {} along the direction of the largest found up to |x| = {:g}\n",
+        "does not pass {} along the direction of the largest found up to |x| = {:g}, or before it "
+        "overflows\n",
         brief(attack.wanted * scale, 4), kFarthestExceed);
   return "";
 }

@@ -45,11 +45,11 @@ RowFunction prediction_size(const Regression& regression, std::int64_t target = 
 /// Theta(x, x) as a function to search. `kernel` must outlive it.
 RowFunction kernel_diagonal(const Kernel& kernel);
 
-/// How far exceed() goes: what float32 nets and kernels still answer for.
+/// How far exceed() goes: short of the 1e50 that kernels take.
 inline constexpr double kFarthestExceed = 1e45;
 
 /// The place along the ray through `x` where |f| first passes `wanted`, doubling from |x|; empty
-/// where it does not within |x| = kFarthestExceed.
+/// where it does not within |x| = kFarthestExceed, or before f overflows.
 std::optional<Found> exceed(const RowFunction& size, const std::vector<double>& x, double wanted);
 
 }  // namespace keel

@@ -46,8 +46,9 @@ std::vector<Wide> dense(const Vector& weight, const Vector& bias, const std::vec
 
 void standardise(std::vector<Wide>& x, double eps) {
   const auto n = static_cast<double>(x.size());
+  const Wide first = x[0];  // relative to it a constant row is exactly 0
   Wide mean;
-  for (const Wide& value : x) mean = mean + value;
+  for (Wide& value : x) mean = mean + (value = value + first * -1);
   mean = mean / n;
   double squares = 0;
   for (Wide& value : x) {
