@@ -20,6 +20,7 @@ namespace {
 struct Choice {
   RegressionChoice regression;
   SearchChoice search;
+  std::int64_t pieces = TrainedChoice{}.pieces;
 };
 
 constexpr std::int64_t kEstimateRows =
@@ -170,6 +171,11 @@ Run declare_certify(CLI::App& app) {
   declare_regression(app, regression);
   for (const char* name : {"--data", "--target"}) app.get_option(name)->required(false);
   declare_search(app, choice->search);
+  app.add_option("--pieces", choice->pieces,
+                 "of --mode trained, with two or more activations behind the last Layer Norm: what "
+                 "is cut to tighten the bound, 0 for none")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
   app.footer(
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
       "far from the data; without a Layer Norm there is none. Of --mode empirical nothing is "
@@ -182,12 +188,13 @@ Run declare_certify(CLI::App& app) {
     const RegressionChoice& of = choice->regression;
     if (of.kernel.trained()) {
       check_trained(app);
-      return run_trained(
-          {of.kernel.net, of.kernel.weights, of.data, of.target, of.standardise, choice->search},
-          context);
+      return run_trained({of.kernel.net, of.kernel.weights, of.data, of.target, of.standardise,
+                          choice->search, choice->pieces},
+                         context);
     }
     for (const char* name : {"--data", "--target"})
       if (app.count(name) == 0) throw UsageError("usage", fmt::format("{} is required", name));
+    if (app.count("--pieces") > 0) throw UsageError("usage", "--pieces is for --mode trained");
     return run_certify(*choice, context);
   };
 }

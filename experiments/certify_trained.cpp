@@ -73,13 +73,25 @@ double largest_of(const double* outputs, std::size_t count, const OfOutput& of) 
   return largest;
 }
 
-RowFunction largest_output(const Net& net, OfOutput of) {
-  return [&net, of = std::move(of)](const Tensor& x) {
+constexpr double kKept = 1 + 1e-6;  // of a bound: what evaluating in double may add
+
+// Of no more than `most`, as is proved. Far out, double may round away the biases of rows that are
+// equal, which is all that a Layer Norm sees of them, and with them leave an interval that the net
+// keeps: twice the digits tell.
+RowFunction largest_output(const Net& net, OfOutput of, double most) {
+  return [&net, most, of = std::move(of)](const Tensor& x) {
     const std::vector<double> all = net.predict(x.to(net.options().device)).to_vector<double>();
     const auto outputs = static_cast<std::size_t>(net.output_width());
     std::vector<double> largest;
     for (std::size_t i = 0; i < all.size(); i += outputs)
       largest.push_back(largest_of(&all[i], outputs, of));
+    for (std::size_t i = 0; i < largest.size(); ++i) {
+      if (!(largest[i] > kKept * most)) continue;
+      const auto row = static_cast<std::int64_t>(i);
+      const std::vector<double> again =
+          evaluate_precisely(net, x.slice(row, row + 1).to_vector<double>());
+      largest[i] = largest_of(again.data(), outputs, of);
+    }
     return largest;
   };
 }
@@ -95,16 +107,6 @@ OfOutput share_of(const NetBound& bound) {
     return std::abs(value - middle) /
            std::max({(of.high - of.low) / 2, 1e-6 * std::abs(middle), 1e-300});
   };
-}
-
-constexpr double kKept = 1 + 1e-6;  // of a bound: what evaluating in double may add
-
-// Far out, double may round away the biases of rows that are equal, which is all that a Layer Norm
-// sees of them, and with them leave an interval that the net keeps. Twice the digits tell.
-void evaluate_again(const Net& net, const OfOutput& of, double bound, Found& found) {
-  if (!(found.value > kKept * bound)) return;
-  const std::vector<double> outputs = evaluate_precisely(net, found.x);
-  found.value = largest_of(outputs.data(), outputs.size(), of);
 }
 
 struct Findings {
@@ -124,7 +126,7 @@ Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows
   Findings found;
   status.show("bounding the net ...");
   const auto started = std::chrono::steady_clock::now();
-  found.bound = bound_net(net);
+  found.bound = bound_net(net, {.pieces = choice.pieces});
   found.bound_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const Tensor inputs = units.inputs(rows.examples, context.device);
@@ -133,14 +135,13 @@ Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows
         r_squared(units.y_in_own_units(net.predict(inputs).to_vector<double>()), rows.examples.y);
   status.show("searching for the largest |f(x)| ...");
   const Tensor starts = search_starts(inputs.to(Device::cpu()));
-  found.attack = attack(choice.search, largest_output(net, size_of_output), starts,
-                        search_options(choice.search, context), units, found.bound.bounded);
+  found.attack =
+      attack(choice.search, largest_output(net, size_of_output, found.bound_or_infinity()), starts,
+             search_options(choice.search, context), units, found.bound.bounded);
   if (!found.bound.bounded) return found;
   const OfOutput share = share_of(found.bound);
-  found.share = search_largest(largest_output(net, share), net.input_width(), starts,
+  found.share = search_largest(largest_output(net, share, 1), net.input_width(), starts,
                                search_options(choice.search, context));
-  evaluate_again(net, size_of_output, found.bound.largest(), found.attack.largest);
-  evaluate_again(net, share, 1, found.share);
   return found;
 }
 

@@ -1,6 +1,7 @@
 // keel certify --mode trained: a bound on one given net, whatever its input.
 #pragma once
 
+#include "../ntk/net_bound.h"
 #include "certify_search.h"
 
 namespace keel {
@@ -8,6 +9,7 @@ namespace keel {
 struct TrainedChoice {
   std::string net, weights, data, target, standardise = "x";
   SearchChoice search;
+  std::int64_t pieces = NetBoundOptions{}.pieces;
 };
 
 /// Throws UsageError where `app` was given an option that only kernels have, or lacks one that this

@@ -95,6 +95,14 @@ Descent minimise(const TailDual& dual, const Vector& v, double constant, const S
   return best;
 }
 
+// Of lambda as of the first multipliers, and of what S of it has.
+void set_image_steps(Start& start, const Multipliers& at, const NormImage& image,
+                     std::size_t rank) {
+  const double step = 3 * image.step(&start.x[at.image]);
+  for (std::size_t i = 0; i < at.size - at.image; ++i)
+    start.unit[at.image + i] = i < rank ? start.unit[0] : step;
+}
+
 }  // namespace
 
 Descent descend(const TailDual& dual, const std::vector<Units>& layers, const Vector& v,
@@ -111,11 +119,19 @@ Descent descend_with_image(const TailDual& dual, const TailDual& with_image, con
   const Vector outside = image.outside(dual.taken(before.x));
   const auto image_at = start.x.begin() + static_cast<std::ptrdiff_t>(at.image);
   std::copy(outside.begin(), outside.end(), image_at);
-  const double step = 3 * image.step(outside.data());
-  for (std::size_t i = 0; i < at.size - at.image; ++i)
-    start.unit[at.image + i] = i < outside.size() ? start.unit[0] : step;
+  set_image_steps(start, at, image, outside.size());
   Descent found = minimise(with_image, v, constant, start, steps, 0.1);
   return found.least.bound < before.least.bound ? found : before;
+}
+
+Descent descend_from(const TailDual& dual, const NormImage* image, const std::vector<Units>& layers,
+                     const Vector& v, double constant, std::int64_t rank, std::int64_t steps,
+                     const Vector& from) {
+  const Multipliers& at = dual.multipliers();
+  Start start = start_of(at, layers, v, rank);
+  start.x = from;
+  if (image) set_image_steps(start, at, *image, image->rank());
+  return minimise(dual, v, constant, start, steps, 0.1);
 }
 
 }  // namespace keel

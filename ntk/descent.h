@@ -22,4 +22,9 @@ Descent descend_with_image(const TailDual& dual, const TailDual& with_image, con
                            double constant, std::int64_t rank, std::int64_t steps,
                            const Descent& before);
 
+/// Goes on from multipliers `from` of `dual`, with `image` where it has one.
+Descent descend_from(const TailDual& dual, const NormImage* image, const std::vector<Units>& layers,
+                     const std::vector<double>& v, double constant, std::int64_t rank,
+                     std::int64_t steps, const std::vector<double>& from);
+
 }  // namespace keel

@@ -5,6 +5,7 @@
 
 #include "../kernels/eigen.h"
 #include "../kernels/one_blas_thread.h"
+#include "branch.h"
 #include "descent.h"
 #include "first_units.h"
 #include "length.h"
@@ -29,6 +30,7 @@ double squared_norm(const Affine& map) {
       for (std::size_t k = 0; k < (wide ? cols : rows); ++k)
         gram[a * size + b] += wide ? map.weight[a * cols + k] * map.weight[b * cols + k]
                                    : map.weight[k * cols + a] * map.weight[k * cols + b];
+  const OneBlasThread one;
   const Vector values = symmetric_eigen(Tensor::from(gram, {n, n})).to_vector<double>();
   const double square = std::min(trace * (1 + kMargin), values.back() + kMargin * trace);
   if (map.weight_sizes.empty()) return square;
@@ -73,6 +75,8 @@ class TailBounds {
     return units;
   }
 
+  static double side_of(std::size_t end) { return end % 2 == 0 ? 1 : -1; }
+
   // Of what affine map l makes of the layers before it.
   std::vector<Interval> next_intervals(std::size_t l) const {
     const Affine& map = tail_.affine[l];
@@ -80,30 +84,43 @@ class TailBounds {
     const bool last = l == tail_.activations.size();
     const std::int64_t steps = last ? options_.steps : options_.unit_steps,
                        image_steps = last ? options_.image_steps : options_.unit_image_steps;
+    const std::size_t cols = static_cast<std::size_t>(map.inputs), ends = 2 * map.bias.size();
+    // One layer's dual has next to no gap that cutting its units would close.
+    const std::int64_t pieces =
+        last && l > 1 ? options_.pieces / static_cast<std::int64_t>(ends) : 0;
     const bool one_kappa = rows_.centred() || rows_.rank() > (last ? kOutputRank : kUnitRank);
     const TailDual dual(rows_, tail_.set, layers_, l, one_kappa);
     const TailDual with_image(rows_, tail_.set, layers_, l, one_kappa, image != nullptr);
-    std::vector<Interval> result(map.bias.size());
     const Vector weight_of = weight_sizes(map), bias_of = bias_sizes(map);
-    const auto ends = static_cast<std::int64_t>(2 * result.size());
+    std::vector<Interval> result(map.bias.size());
+    std::vector<Vector> v(ends, Vector(cols));  // of an output's high end, and of its low one
+    std::vector<TailDual::Value> found(ends);
+    std::vector<Descent> descents(pieces > 0 ? ends : 0);
 #pragma omp parallel for schedule(dynamic)
-    for (std::int64_t end = 0; end < ends; ++end) {
+    for (std::size_t end = 0; end < ends; ++end) {
       const OneBlasThread one;
-      const auto i = static_cast<std::size_t>(end / 2), cols = static_cast<std::size_t>(map.inputs);
-      const double side = end % 2 == 0 ? 1 : -1;
-      Vector v(cols);
-      for (std::size_t j = 0; j < cols; ++j) v[j] = side * map.weight[i * cols + j];
-      const double constant = side * map.bias[i];
-      Descent found = descend(dual, layers_, v, constant, rows_.rank(), steps);
+      const std::size_t i = end / 2;
+      const double side = side_of(end), constant = side * map.bias[i];
+      for (std::size_t j = 0; j < cols; ++j) v[end][j] = side * map.weight[i * cols + j];
+      Descent least = descend(dual, layers_, v[end], constant, rows_.rank(), steps);
       if (image)
-        found = descend_with_image(dual, with_image, *image, layers_, v, constant, rows_.rank(),
-                                   image_steps, found);
+        least = descend_with_image(dual, with_image, *image, layers_, v[end], constant,
+                                   rows_.rank(), image_steps, least);
+      found[end] = least.least;
+      if (pieces > 0) descents[end] = std::move(least);
+    }
+    for (std::size_t end = 0; end < ends; ++end) {
+      const std::size_t i = end / 2;
+      if (pieces > 0)
+        found[end] = branch({rows_, tail_.set, layers_, v[end], side_of(end) * map.bias[i],
+                             one_kappa, pieces, options_.piece_steps},
+                            descents[end]);
       // What the map itself lost when it was multiplied out, beside what the dual knows of it.
       double lost = bias_of[i];
       for (std::size_t j = 0; j < cols; ++j)
         lost += weight_of[i * cols + j] * layers_[l - 1].reach(j);
-      const double bound = side * (found.least.bound + kMargin * (found.least.size + lost));
-      (side > 0 ? result[i].high : result[i].low) = bound;
+      const double bound = side_of(end) * (found[end].bound + kMargin * (found[end].size + lost));
+      (end % 2 == 0 ? result[i].high : result[i].low) = bound;
     }
     for (const Interval& of : result)
       check(std::isfinite(of.low) && std::isfinite(of.high), "net_bound",
@@ -149,6 +166,8 @@ double NetBound::largest() const {
 std::vector<Interval> bound_tail(const Tail& tail, const NetBoundOptions& options) {
   check(options.steps >= 1 && options.unit_steps >= 1, "net_bound",
         "got {} and {} steps, wanted at least 1", options.steps, options.unit_steps);
+  check(options.pieces >= 0 && options.piece_steps >= 1, "net_bound",
+        "got {} pieces of {} steps, wanted at least 0 of 1", options.pieces, options.piece_steps);
   const bool linear = tail.activations.empty();
   if (linear && (!tail.set.cone.empty() || tail.set.image))
     return TailBounds(with_open_units(tail), options).outputs();

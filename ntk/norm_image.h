@@ -28,6 +28,7 @@ class NormImage {
   /// Whether a plane was found: without, there is no bound.
   bool bounded() const { return reach_ > 0; }
   double reach() const { return reach_; }
+  std::size_t rank() const { return rank_; }
 
   /// lambda [rank] and the multipliers of S, in one vector.
   std::size_t multipliers() const { return rank_ + dual_->multipliers().size; }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../kernels/eigen.h"
+#include "../kernels/one_blas_thread.h"
 #include "norm_image.h"
 #include "shell_maximum.h"
 
@@ -21,6 +22,7 @@ double dot(const double* a, const double* b, std::size_t n) {
 // Eigenvalues ascending, and the matrix's rows become the eigenvectors.
 Vector eigen(Vector& matrix, std::int64_t n) {
   if (n == 0) return {};
+  const OneBlasThread one;  // where a descent ends depends on the last digit
   const Tensor a = Tensor::from(matrix, {n, n});
   const Vector values = symmetric_eigen(a).to_vector<double>();
   matrix = a.to_vector<double>();
@@ -72,19 +74,31 @@ struct TailDual::Pass {
   std::vector<Vector> y{}, deviations{};  // of each layer: where its maxima are, and phi - centre
 };
 
+ScalarProblem TailDual::problem(std::size_t layer, std::size_t j, const Vector& x, double w,
+                                double theta) const {
+  const Units& all = layers_[layer];
+  const double* kappa = &x[at_.kappa[layer]];
+  return {.phi = all.activation,
+          .w = w,
+          .theta = theta,
+          .centre = all.centre[j],
+          .sigma = x[at_.sigma[layer] + j],
+          .kappa = layer > 0    ? kappa[0] * all.scale[j] * all.scale[j]
+                   : one_kappa_ ? kappa[0]
+                                : kappa[j],
+          .origin = all.origin[j],
+          .scale = all.scale[j],
+          .low = all.low[j],
+          .high = all.high[j]};
+}
+
 // Maxima of all units of a layer, with all multipliers given.
 void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
   const Units& all = layers_[layer];
-  const double* sigma = &x[at_.sigma[layer]];
-  const double* kappa = &x[at_.kappa[layer]];
   Vector& y = pass.y[layer];
   Vector& deviation = pass.deviations[layer];
   for (std::size_t j = 0; j < all.size(); ++j) {
-    ScalarProblem unit{all.activation, pass.w[j],    pass.theta, all.centre[j], sigma[j], 0,
-                       all.origin[j],  all.scale[j], all.low[j], all.high[j]};
-    unit.kappa = layer > 0    ? kappa[0] * all.scale[j] * all.scale[j]
-                 : one_kappa_ ? kappa[0]
-                              : kappa[j];
+    const ScalarProblem unit = problem(layer, j, x, pass.w[j], pass.theta);
     const double reach = all.reach(j);
     // An origin made of the values before is what sigma's balance with them starts from.
     const double of_origin = layer > 0 && unit.scale > 0 ? all.summed[j] / unit.scale : 0;
@@ -157,8 +171,8 @@ Vector TailDual::taken(const Vector& x) const {
   return g;
 }
 
-// That function's maximum, and the quadratic's.
-void TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
+// That function's maximum, and the quadratic's; the first units' y there.
+Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
   const double* kappa = &x[at_.kappa[0]];
   Vector u = taken(x);
   TailDual::Value value{0, x[at_.half]};
@@ -181,6 +195,23 @@ void TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
     pass.gradient[at_.kappa[0] + (one_kappa_ ? 0 : i)] += y[i] * y[i] - of_unit * of_unit;
   }
   if (set_.half) pass.gradient[at_.half] = u.back();
+  return y;
+}
+
+// The last layer's y where the first's are `y`.
+Vector TailDual::last_units(Vector y) const {
+  for (std::size_t l = 0; l + 1 < depth_; ++l) {
+    const Units &all = layers_[l], &next = layers_[l + 1];
+    Vector deviation;
+    for (std::size_t j = 0; j < all.size(); ++j)
+      deviation.push_back(activation(all.activation, all.origin[j] + all.scale[j] * y[j]) -
+                          all.centre[j]);
+    y.assign(next.size(), 0);
+    for (std::size_t j = 0; j < next.size(); ++j)
+      if (next.scale[j] > 0)
+        y[j] = dot(&next.from.weight[j * all.size()], deviation.data(), all.size()) / next.scale[j];
+  }
+  return y;
 }
 
 // What layer l's multipliers leave to the layer before: a weight of each value,
@@ -219,7 +250,7 @@ void TailDual::slope(std::size_t l, Pass& pass) const {
 TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vector& x,
                                      double tolerance, Vector& gradient, const Also& also) const {
   gradient.assign(at_.size, 0);
-  Pass pass{{}, gradient, tolerance, v, 0, v, {}, {}};
+  Pass pass{{}, gradient, tolerance, v, 0, v};
   for (double& part : pass.w_summed) part = std::abs(part);
   pass.value = {constant, std::abs(constant)};
   const Units& last = layers_[depth_ - 1];
@@ -233,7 +264,15 @@ TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vec
     if (l > 0) hand_back(l, x, pass);
   }
   for (std::size_t l = 1; l < depth_; ++l) slope(l, pass);
-  inputs(x, also, pass);
+  Vector y = inputs(x, also, pass);
+  if (also.gaps) {
+    y = last_units(std::move(y));
+    for (std::size_t j = 0; j < last.size(); ++j) {
+      const ScalarProblem unit = problem(depth_ - 1, j, x, v[j], 0);
+      y[j] = value_at(unit, pass.y.back()[j]) - value_at(unit, y[j]);
+    }
+    *also.gaps = std::move(y);
+  }
   if (also.values) {
     *also.values = last.centre;
     for (std::size_t j = 0; j < last.size(); ++j) (*also.values)[j] += pass.deviations.back()[j];

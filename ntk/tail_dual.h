@@ -55,6 +55,8 @@ class TailDual {
                                             ///< where without there are many
     double* price = nullptr;                ///< of the image: NormImage has it
     std::vector<double>* values = nullptr;  ///< of the last layer's phi: the slope in v
+    std::vector<double>* gaps = nullptr;    ///< of the last layer's units: what each one's maximum
+                                          ///< is above what it has where the maximising u takes it
   };
   /// `tolerance`: of each unit's maximum, relative to |v| scale.
   Value operator()(const std::vector<double>& v, double constant, const std::vector<double>& x,
@@ -71,7 +73,10 @@ class TailDual {
   void units(std::size_t layer, const std::vector<double>& x, Pass& pass) const;
   void hand_back(std::size_t layer, const std::vector<double>& x, Pass& pass) const;
   void slope(std::size_t layer, Pass& pass) const;
-  void inputs(const std::vector<double>& x, const Also& also, Pass& pass) const;
+  std::vector<double> inputs(const std::vector<double>& x, const Also& also, Pass& pass) const;
+  ScalarProblem problem(std::size_t layer, std::size_t unit, const std::vector<double>& x, double w,
+                        double theta) const;
+  std::vector<double> last_units(std::vector<double> y) const;
   std::vector<double> within_cone(const double* kappa, const std::vector<double>& g,
                                   std::vector<double>* alpha) const;
   double shell(const double* kappa, std::vector<double>& g) const;
