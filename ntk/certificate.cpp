@@ -58,7 +58,8 @@ Certificate certify(const Regression& regression, double supremum, std::int64_t 
   // alpha solves with a Theta that is rounded itself, and so are its products' n terms; what the
   // ridge leaves unexplained makes up for it where the ridge is no smaller than rounding.
   const double rounded =
-      (kernel.rounding(regression.points()) + n * std::numeric_limits<double>::epsilon()) * sizes * sizes;
+      (kernel.rounding(regression.points()) + n * std::numeric_limits<double>::epsilon()) * sizes *
+      sizes;
   result.slack = sums + std::max(0.0, rounded - report.ridge * squares);
   result.rkhs = std::max(0.0, result.data_fit - report.ridge * squares) + sums + rounded;
   result.smallest_eigenvalue =

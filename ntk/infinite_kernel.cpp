@@ -197,19 +197,20 @@ void InfiniteKernel::gram_lower(const Points& a, const Tensor& into,
 
 // A cosine off by c near 1 is an angle off by sqrt(2 c) near 0, and each relu's slope goes down by
 // an angle's share of pi. That of h_s (docs/kernels.md) moves by at most E[h_s'' h_s''] q c, where
-// int h_s''^2 = 0.45 / s and a density is at most 1 / sqrt(2 pi q), over its value at (x, x), 1/4
-// at least; and far out, where it is relu, by twice relu's.
+// int h_s''^2 = 0.78 / s and a density is at most 1 / sqrt(2 pi q), over its value at (x, x), 1/4
+// at least; and far out, where it is relu, by twice relu's. A Layer Norm that takes a mean away
+// leaves 1 - 1/pi of relu's square at least: the cosine's error is of that.
 double InfiniteKernel::rounding(const Points& of) const {
+  constexpr double kOfMean = std::numbers::pi / (std::numbers::pi - 1);
   const Tensor& table = inputs("rounding", of).table;
-  const auto activations =
-      static_cast<double>(std::count_if(spec_.begin(), spec_.end(), [](const LayerSpec& layer) {
-        return layer.kind != LayerKind::dense && layer.kind != LayerKind::layernorm;
-      }));
-  const double cosine = inner_rounding(input_width_) + 8 * activations * kEpsilon;
-  const double angle = std::sqrt(2 * cosine) / std::numbers::pi;
-  double sum = Kernel::rounding(of);
+  double sum = Kernel::rounding(of), cosine = inner_rounding(input_width_);
   int64_t row = 1;
+  bool has_mean = false;
   for (const KernelMap& map : host_maps_->host()) {
+    if (map.kind == KernelMap::Kind::layer_norm && has_mean) cosine *= kOfMean;
+    has_mean = map.kind == KernelMap::Kind::relu || map.kind == KernelMap::Kind::mixture;
+    if (has_mean) cosine += 8 * kEpsilon;
+    const double angle = std::sqrt(2 * cosine) / std::numbers::pi;
     if (map.kind == KernelMap::Kind::relu) sum += angle;
     if (map.kind == KernelMap::Kind::mixture) {
       double q = 0, scale2 = std::numeric_limits<double>::infinity();
