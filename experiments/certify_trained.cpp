@@ -8,6 +8,7 @@
 #include <limits>
 #include <ostream>
 
+#include "../core/each_in_parallel.h"
 #include "../core/max_or_nan.h"
 #include "../nn/safetensors.h"
 #include "../nn/weights.h"
@@ -85,13 +86,13 @@ RowFunction largest_output(const Net& net, OfOutput of, double most) {
     std::vector<double> largest;
     for (std::size_t i = 0; i < all.size(); i += outputs)
       largest.push_back(largest_of(&all[i], outputs, of));
-    for (std::size_t i = 0; i < largest.size(); ++i) {
-      if (!(largest[i] > kKept * most)) continue;
+    each_in_parallel(largest.size(), [&](std::size_t i) {
+      if (!(largest[i] > kKept * most)) return;
       const auto row = static_cast<std::int64_t>(i);
       const std::vector<double> again =
           evaluate_precisely(net, x.slice(row, row + 1).to_vector<double>());
       largest[i] = largest_of(again.data(), outputs, of);
-    }
+    });
     return largest;
   };
 }

@@ -1,7 +1,6 @@
 #include "train_step.h"
 
-#include <exception>
-
+#include "../core/each_in_parallel.h"
 #include "../core/random.h"
 #include "../kernels/gather_rows.h"
 #include "../kernels/launch.cuh"
@@ -72,19 +71,14 @@ void TrainStep::start_epoch(std::int64_t epoch) {
   next_epoch_ = epoch + 1;
   if (!shuffles()) return;
   Tensor order = Tensor::empty(order_.shape(), DType::f64);
-  std::exception_ptr problem;  // must not leave a parallel region: there may be no memory
-#pragma omp parallel for if (net_.members() > 1)  // a sort each, while a GPU waits
-  for (std::int64_t s = 0; s < net_.members(); ++s) try {
-      // The multiplier is odd, hence one to one: different shuffle seeds, different orders.
-      const std::uint64_t seed = net_.options().seeds[s] + shuffle_seed_ * 0x9e3779b97f4a7c15u;
-      const auto drawn =
-          permutation(rows_, {seed, streams::shuffle(static_cast<std::uint64_t>(epoch))});
-      std::copy(drawn.begin(), drawn.end(), order.data<double>() + s * rows_);
-    } catch (...) {
-#pragma omp critical
-      problem = std::current_exception();
-    }
-  if (problem) std::rethrow_exception(problem);
+  each_in_parallel(static_cast<std::size_t>(net_.members()), [&](std::size_t s) {  // sorts
+    // The multiplier is odd, hence one to one: different shuffle seeds, different orders.
+    const std::uint64_t seed = net_.options().seeds[s] + shuffle_seed_ * 0x9e3779b97f4a7c15u;
+    const auto drawn =
+        permutation(rows_, {seed, streams::shuffle(static_cast<std::uint64_t>(epoch))});
+    std::copy(drawn.begin(), drawn.end(),
+              order.data<double>() + static_cast<std::int64_t>(s) * rows_);
+  });
   copy(order_, order);
 }
 

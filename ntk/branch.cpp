@@ -4,9 +4,9 @@
 #include <cmath>
 #include <optional>
 
+#include "../core/each_in_parallel.h"
 #include "../kernels/one_blas_thread.h"
 #include "first_units.h"
-#include "norm_image.h"
 
 namespace keel {
 namespace {
@@ -40,30 +40,31 @@ std::optional<double> cut_of(const Units& units, std::size_t j) {
 
 class Branches {
  public:
-  Branches(const BranchProblem& problem, const NormImage* image)
-      : problem_(problem), image_(image) {}
+  explicit Branches(const BranchProblem& problem) : problem_(problem) {}
 
   // The unit to cut. What a cut gives is not known before a descent; two guesses at it disagree,
   // and their geometric mean does better than either: what the unit's maximum is above its value at
-  // a point of the set, and how far a chord over its interval is from a kink in it.
+  // a point of the set, and how far a chord over its interval is from a kink in it. Where the first
+  // tells of none, the second alone.
   std::optional<Side> next(const Piece& piece) const {
     constexpr double kTolerance = 3e-3;
     const OneBlasThread one;
     const std::vector<Units> layers = within(piece.sides);
     Vector gaps, gradient;
-    dual_of(layers)(problem_.v, problem_.constant, piece.found.x, kTolerance, gradient,
-                    {.gaps = &gaps});
+    TailDual(problem_.dual, layers)(problem_.v, problem_.constant, piece.found.x, kTolerance,
+                                    gradient, {.gaps = &gaps});
     const Units& last = layers.back();
     std::optional<Side> best;
-    double most = 0;
+    double most = -1, widest = -1;
     for (std::size_t j = 0; j < last.size(); ++j) {
       const std::optional<double> at = cut_of(last, j);
       if (!at) continue;
       const double chord = std::abs(problem_.v[j]) * last.scale[j] * (*at - last.low[j]) *
                            (last.high[j] - *at) / (last.high[j] - last.low[j]);
-      const double score = gaps[j] * chord;
-      if (!(score > most)) continue;
+      const double score = std::max(0.0, gaps[j]) * chord;
+      if (!(score > most || (score == most && chord > widest))) continue;
       most = score;
+      widest = chord;
       best = Side{j, *at};
     }
     return best;
@@ -75,8 +76,8 @@ class Branches {
     Piece piece{of.sides};
     piece.sides.push_back(side);
     const std::vector<Units> layers = within(piece.sides);
-    piece.found = descend_from(dual_of(layers), image_, layers, problem_.v, problem_.constant,
-                               problem_.rows.rank(), problem_.steps, of.found.x);
+    piece.found = descend_from(TailDual(problem_.dual, layers), problem_.image, layers, problem_.v,
+                               problem_.constant, problem_.rank, problem_.steps, of.found.x);
     if (!tighter(piece, of)) piece.found = of.found;  // it holds for a part as well
     return piece;
   }
@@ -89,13 +90,7 @@ class Branches {
     return layers;
   }
 
-  TailDual dual_of(const std::vector<Units>& layers) const {
-    return {problem_.rows, problem_.set,       layers,
-            layers.size(), problem_.one_kappa, image_ != nullptr};
-  }
-
   const BranchProblem& problem_;
-  const NormImage* image_;  // may be none
 };
 
 }  // namespace
@@ -103,10 +98,7 @@ class Branches {
 TailDual::Value branch(const BranchProblem& problem, const Descent& whole) {
   constexpr std::size_t kAtOnce = 4;  // whatever the number of threads
   if (!std::isfinite(whole.least.bound)) return whole.least;
-  const Multipliers without_image(problem.layers, problem.layers.size(), problem.one_kappa,
-                                  nullptr);
-  const bool with_image = whole.x.size() > without_image.size;
-  const Branches branches(problem, with_image ? problem.set.image.get() : nullptr);
+  const Branches branches(problem);
   std::vector<Piece> pieces = {{{}, whole}};  // a heap, the loosest on top
   const auto push = [&pieces](Piece piece) {
     pieces.push_back(std::move(piece));
@@ -122,12 +114,12 @@ TailDual::Value branch(const BranchProblem& problem, const Descent& whole) {
       pieces.pop_back();
     }
     std::vector<std::optional<Side>> sides(count);
-#pragma omp parallel for schedule(dynamic)
-    for (std::size_t i = 0; i < count; ++i)
+    each_in_parallel(count, [&](std::size_t i) {
       if (!taken[i].whole) sides[i] = branches.next(taken[i]);
-#pragma omp parallel for schedule(dynamic)
-    for (std::size_t i = 0; i < 2 * count; ++i)
+    });
+    each_in_parallel(2 * count, [&](std::size_t i) {
       if (sides[i / 2]) parts[i] = branches.part(taken[i / 2], *sides[i / 2], i % 2 == 1);
+    });
     for (std::size_t i = 0; i < count; ++i) {
       taken[i].whole = !sides[i];
       if (taken[i].whole) {

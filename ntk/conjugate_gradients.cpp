@@ -24,7 +24,7 @@ Scalars dots(const Tensor& a, const Tensor& b) {
   Scalars part(static_cast<std::size_t>(parts * k), 0.0);
 #pragma omp parallel for if (n * k > kSerial)
   for (int64_t p = 0; p < parts; ++p) {
-    double* sum = &part[static_cast<std::size_t>(p * k)];
+    double* sum = part.data() + p * k;
     for (int64_t i = p * kRows; i < std::min(n, (p + 1) * kRows); ++i)
       for (int64_t j = 0; j < k; ++j) sum[j] += x[i * k + j] * y[i * k + j];
   }

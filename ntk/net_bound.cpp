@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../core/each_in_parallel.h"
 #include "../kernels/eigen.h"
 #include "../kernels/one_blas_thread.h"
 #include "branch.h"
@@ -93,28 +94,38 @@ class TailBounds {
     const TailDual with_image(rows_, tail_.set, layers_, l, one_kappa, image != nullptr);
     const Vector weight_of = weight_sizes(map), bias_of = bias_sizes(map);
     std::vector<Interval> result(map.bias.size());
-    std::vector<Vector> v(ends, Vector(cols));  // of an output's high end, and of its low one
-    std::vector<TailDual::Value> found(ends);
-    std::vector<Descent> descents(pieces > 0 ? ends : 0);
-#pragma omp parallel for schedule(dynamic)
-    for (std::size_t end = 0; end < ends; ++end) {
+    std::vector<TailDual::Value> found(ends);  // of an output's high end, and of its low one
+    std::vector<Vector> v(pieces > 0 ? ends : 0);
+    std::vector<Descent> descents(v.size());
+    each_in_parallel(ends, [&](std::size_t end) {
       const OneBlasThread one;
       const std::size_t i = end / 2;
       const double side = side_of(end), constant = side * map.bias[i];
-      for (std::size_t j = 0; j < cols; ++j) v[end][j] = side * map.weight[i * cols + j];
-      Descent least = descend(dual, layers_, v[end], constant, rows_.rank(), steps);
+      Vector of_end(cols);
+      for (std::size_t j = 0; j < cols; ++j) of_end[j] = side * map.weight[i * cols + j];
+      Descent least = descend(dual, layers_, of_end, constant, rows_.rank(), steps);
       if (image)
-        least = descend_with_image(dual, with_image, *image, layers_, v[end], constant,
+        least = descend_with_image(dual, with_image, *image, layers_, of_end, constant,
                                    rows_.rank(), image_steps, least);
       found[end] = least.least;
-      if (pieces > 0) descents[end] = std::move(least);
-    }
+      if (pieces == 0) return;
+      v[end] = std::move(of_end);
+      descents[end] = std::move(least);
+    });
     for (std::size_t end = 0; end < ends; ++end) {
       const std::size_t i = end / 2;
-      if (pieces > 0)
-        found[end] = branch({rows_, tail_.set, layers_, v[end], side_of(end) * map.bias[i],
-                             one_kappa, pieces, options_.piece_steps},
+      if (pieces > 0) {
+        const bool by_image = descents[end].x.size() > dual.multipliers().size;
+        found[end] = branch({.dual = by_image ? with_image : dual,
+                             .image = by_image ? image : nullptr,
+                             .layers = layers_,
+                             .v = v[end],
+                             .constant = side_of(end) * map.bias[i],
+                             .rank = rows_.rank(),
+                             .pieces = pieces,
+                             .steps = options_.piece_steps},
                             descents[end]);
+      }
       // What the map itself lost when it was multiplied out, beside what the dual knows of it.
       double lost = bias_of[i];
       for (std::size_t j = 0; j < cols; ++j)

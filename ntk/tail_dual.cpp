@@ -63,6 +63,17 @@ TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<U
   values_ = eigen(vectors_, rows.rank());
 }
 
+TailDual::TailDual(const TailDual& whole, const std::vector<Units>& layers)
+    : rows_(whole.rows_),
+      set_(whole.set_),
+      layers_(layers),
+      depth_(whole.depth_),
+      one_kappa_(whole.one_kappa_),
+      image_(whole.image_),
+      at_(whole.at_),
+      values_(whole.values_),
+      vectors_(whole.vectors_) {}
+
 // One evaluation on its way from the last layer to the first.
 struct TailDual::Pass {
   Value value;

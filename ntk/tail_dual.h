@@ -44,6 +44,9 @@ class TailDual {
   TailDual(const UnitRows& rows, const NormSet& set, const std::vector<Units>& layers,
            std::size_t depth, bool one_kappa, bool with_image = false);
 
+  /// The same of units that have other intervals: another part of the set.
+  TailDual(const TailDual& whole, const std::vector<Units>& layers);
+
   const Multipliers& multipliers() const { return at_; }
   struct Value {
     double bound = 0;
