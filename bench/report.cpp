@@ -63,6 +63,12 @@ nlohmann::json load_average() {
   return getloadavg(&load, 1) == 1 ? nlohmann::json(load) : nlohmann::json(nullptr);
 }
 
+// Whether threads spin or sleep between two operations: peers of many short ones depend on it.
+nlohmann::json wait_policy() {
+  const char* chosen = std::getenv("OMP_WAIT_POLICY");
+  return chosen ? nlohmann::json(chosen) : nlohmann::json(nullptr);
+}
+
 nlohmann::json or_null(std::optional<double> value) {
   return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
@@ -179,6 +185,7 @@ nlohmann::json Report::json() const {
           {"architecture", info_.architecture},
           {"threads", thread_count()},
           {"load_average", load_average()},
+          {"omp_wait_policy", wait_policy()},
           {"copy_bytes_per_s", roofline_.copy},
           {"gemm_float32_flop_per_s", roofline_.float32},
           {"gemm_float32_as_keel_flop_per_s", roofline_.own_float32},

@@ -53,6 +53,29 @@ TEST_CASE("search: climbs to a peak between the rays") {
   CHECK(search_largest(f, 3, no_starts(3), options).value < found.value);
 }
 
+TEST_CASE("search: more rays than are evaluated at once") {
+  // Each point is asked for once, in parts; the largest of all is found, in whichever part it is.
+  double largest = -1e300;
+  std::vector<std::int64_t> parts;
+  const auto spread = rowwise([&](const std::vector<double>& x) {
+    const double value = std::sin(1e3 * x[0]) * std::cos(7e2 * x[1]) * norm(x);
+    largest = std::max(largest, value);
+    return value;
+  });
+  const RowFunction f = [&](const Tensor& x) {
+    parts.push_back(x.size(0));
+    return spread(x);
+  };
+  SearchOptions options;
+  options.directions = 2500;
+  options.steps = 0;
+  const Found found = search_largest(f, 2, no_starts(2), options);
+  CHECK(found.evaluations == 1 + (2 + 2500) * 2 * 33);
+  CHECK(parts == std::vector<std::int64_t>{65536, 65536, found.evaluations - 2 * 65536});
+  CHECK(found.value == largest);
+  CHECK(spread(Tensor::from(found.x, {1, 2}))[0] == largest);
+}
+
 TEST_CASE("search: what grows is followed to the edge, and no further") {
   const auto f = rowwise([](const std::vector<double>& x) { return 2 * x[0] + x[1]; });
   const Found found = search_largest(f, 2, no_starts(2));
