@@ -16,17 +16,6 @@ Interval with_pieces(const Net& net, std::int64_t pieces) {
   return bound_net(net, {.pieces = pieces}).outputs[0];
 }
 
-// Of a net whose Layer Norm has two units, h = (s, -s): of every s.
-Interval of_every_s(const Net& net) {
-  const Naive naive(net);
-  Interval found{1e300, -1e300};
-  for (int i = -5000; i <= 5000; ++i) {
-    const double value = naive.behind({i / 5000.0, -i / 5000.0})[0];
-    found = {std::min(found.low, value), std::max(found.high, value)};
-  }
-  return found;
-}
-
 TEST_CASE("branch: of one variable, pieces take most of a relu net's gap, and none of its values") {
   double gap = 0, left = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {

@@ -124,6 +124,17 @@ inline Vector normed(Vector h, double part) {
   return h;
 }
 
+// Of a net whose Layer Norm has two units, h = (s, -s): of every s.
+inline Interval of_every_s(const Net& net) {
+  const Naive naive(net);
+  Interval found{1e300, -1e300};
+  for (int i = -5000; i <= 5000; ++i) {
+    const double value = naive.behind({i / 5000.0, -i / 5000.0})[0];
+    found = {std::min(found.low, value), std::max(found.high, value)};
+  }
+  return found;
+}
+
 // Of the net itself, over its inputs.
 inline Interval found_ahead(const Net& net, std::size_t output) {
   Interval found;
