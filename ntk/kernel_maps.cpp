@@ -12,7 +12,7 @@ constexpr double kLargest = 1e150;  // of a diagonal: products of two must not o
 
 }  // namespace
 
-std::vector<KernelMap> kernel_maps(const Spec& spec, int64_t input_width,
+std::vector<KernelMap> kernel_maps(const Spec& spec, std::int64_t input_width,
                                    const InfiniteKernelOptions& options) {
   // What comes first is of the data, not of a Gaussian: a kernel for it would be another net's.
   check(!spec.empty() && spec.front().kind == LayerKind::dense &&
