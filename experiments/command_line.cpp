@@ -108,6 +108,11 @@ int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::os
                                  [&](const Command& command) { return first == command.name; });
   if (!known && !first.starts_with("-"))
     throw UsageError("usage", fmt::format("got command '{}', wanted one of {}", first, names));
+  const bool own = first == "--help" || first == "-h" || first == "--version";
+  if (!known && !own)
+    throw UsageError("usage", fmt::format("got '{}' before any command, wanted keel COMMAND "
+                                          "OPTIONS; the commands are {}",
+                                          first, names));
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(std::move(arguments));

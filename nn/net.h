@@ -43,6 +43,9 @@ class Net {
   std::int64_t widest() const { return widest_; }  ///< units of the widest layer, inputs included
   std::int64_t parameters_per_member() const;
   const ParameterLayout& layout() const { return layout_; }
+
+  /// Of layer i of the SPEC: the first of its parameters in layout order.
+  std::size_t first_parameter(std::size_t layer) const { return first_parameter_[layer]; }
   const Tensor& flat() const { return flat_; }
 
   /// Parameter p of a member, row by row, times its scale: what a layer multiplies by or adds.

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,9 @@ struct CloseFile {
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
 std::uint64_t size_of_file(std::FILE* file, const std::string& path) {
+  std::error_code unknown;
+  check(!std::filesystem::is_directory(path, unknown), kTag, "{}: got a folder, wanted a file",
+        path);
   check(std::fseek(file, 0, SEEK_END) == 0, kTag, "{}: cannot seek: {}", path,
         std::strerror(errno));
   const long size = std::ftell(file);

@@ -43,7 +43,7 @@ Tensor batch_like(const Tensor& source, std::int64_t members, std::int64_t rows)
 
 }  // namespace
 
-TrainStep::TrainStep(const Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses)
+TrainStep::TrainStep(Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses)
     : net_(net),
       x_(std::move(x)),
       y_(std::move(y)),

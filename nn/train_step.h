@@ -24,7 +24,7 @@ struct StepOptions {
 class TrainStep {
  public:
   /// x [n, d] or [S, n, d], y [n, k] or [S, n, k]; losses float64 [epochs, S], on the net's device.
-  TrainStep(const Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses);
+  TrainStep(Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses);
 
   /// Before an epoch, of which every step is then run: goes to its first row, and draws the order
   /// of its rows on the host: of member s by (its seed, shuffle_seed, epoch) alone, so a resumed
@@ -47,7 +47,7 @@ class TrainStep {
   bool shuffles() const { return batch_ < rows_; }
   Tensor differentiate(const Tensor& x, const Tensor& y);  // fills gradients_, returns the losses
 
-  const Net& net_;
+  Net& net_;
   Tensor x_, y_;
   std::int64_t rows_, batch_;
   std::uint64_t shuffle_seed_;

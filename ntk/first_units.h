@@ -1,13 +1,10 @@
 // The units right behind a Layer Norm, and how far each can go.
 #pragma once
 
+#include "interval.h"
 #include "tail_dual.h"
 
 namespace keel {
-
-struct Interval {
-  double low = 0, high = 0;
-};
 
 /// Rounding of double, by all that is summed: ten million of it.
 constexpr double kMargin = 1e-9;

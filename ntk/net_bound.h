@@ -3,9 +3,11 @@
 // Norm can give (docs/certificate.md).
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <vector>
 
-#include "first_units.h"
+#include "../nn/net.h"
+#include "interval.h"
 
 namespace keel {
 
@@ -34,8 +36,5 @@ struct NetBound {
 /// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own.
 /// Throws keel::Error for an ensemble.
 NetBound bound_net(const Net& net, const NetBoundOptions& options = {});
-
-/// The same of a tail: the intervals of f over its set.
-std::vector<Interval> bound_tail(const Tail& tail, const NetBoundOptions& options = {});
 
 }  // namespace keel

@@ -13,8 +13,9 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// Parameter p of the net, times its scale, as the layer uses it.
-Affine dense_affine(const Net& net, std::size_t p) {
+// The dense layer at `layer`, as it multiplies and adds.
+Affine dense_affine(const Net& net, std::size_t layer) {
+  const std::size_t p = net.first_parameter(layer);
   Affine affine{0, 0, net.values(p), net.values(p + 1)};
   affine.outputs = static_cast<std::int64_t>(affine.bias.size());
   affine.inputs = static_cast<std::int64_t>(affine.weight.size()) / affine.outputs;
@@ -88,36 +89,32 @@ std::size_t last_norm(const Spec& spec) {
 
 // What an activation is never below: gelu at -0.752, silu at -1.278.
 std::optional<double> least_value(LayerKind kind) {
-  if (kind == LayerKind::relu) return 0;
-  if (kind == LayerKind::gelu) return -0.16998;
-  if (kind == LayerKind::silu) return -0.27847;
-  return std::nullopt;
-}
-
-// The first parameter of each layer.
-std::vector<std::size_t> first_parameters(const Spec& spec) {
-  std::vector<std::size_t> first;
-  std::size_t next = 0;
-  for (const LayerSpec& layer : spec) {
-    first.push_back(next);
-    if (layer.kind == LayerKind::dense || (layer.kind == LayerKind::layernorm && layer.affine))
-      next += 2;
+  switch (kind) {
+    case LayerKind::relu:
+      return 0;
+    case LayerKind::gelu:
+      return -0.16998;
+    case LayerKind::silu:
+      return -0.27847;
+    case LayerKind::dense:
+    case LayerKind::layernorm:
+      break;
   }
-  return first;
+  return std::nullopt;
 }
 
 // The Layer Norm at `norm`, with its gain and bias, of a set.
 Affine affine_of(const Net& net, std::size_t norm, const NormSet& set) {
   const auto units = static_cast<std::size_t>(set.width);
   if (!net.spec()[norm].affine) return normed_affine(set, Vector(units, 1.0), Vector(units, 0.0));
-  const std::size_t first = first_parameters(net.spec())[norm];
+  const std::size_t first = net.first_parameter(norm);
   return normed_affine(set, net.values(first), net.values(first + 1));
 }
 
 NormSet set_of(const Net& net, std::size_t norm, bool narrow = true) {
   const Spec& spec = net.spec();
   if (narrow && norm > 0 && spec[norm - 1].kind == LayerKind::dense) {
-    const Affine before = dense_affine(net, first_parameters(spec)[norm - 1]);
+    const Affine before = dense_affine(net, norm - 1);
     return normed_after_dense(before.weight, before.bias, before.inputs, spec[norm].eps,
                               norm > 1 ? least_value(spec[norm - 2].kind) : std::nullopt);
   }
@@ -138,16 +135,21 @@ bool cancels(const Affine& map) {
   return false;
 }
 
+struct Before {
+  Tail tail{};
+  bool of_any = false;  // of whatever input there is; else of a Layer Norm's output
+};
+
 // What stands before the dense layer at `dense`: an activation, and before that one map of a Layer
 // Norm's output, or of anything. Nothing where that is of many variables.
-std::optional<Tail> before_dense(const Net& net, std::size_t dense, const NormSet& set) {
+std::optional<Before> before_dense(const Net& net, std::size_t dense, const NormSet& set) {
   constexpr std::int64_t kMostVariables = 32;
   const Spec& spec = net.spec();
   const LayerKind phi = spec[dense - 1].kind;
   std::size_t from = dense - 1;  // the first of the layers that are one map
   std::vector<Affine> maps;      // the last first
   for (; from > 0 && spec[from - 1].kind == LayerKind::dense; --from)
-    maps.push_back(dense_affine(net, first_parameters(spec)[from - 1]));
+    maps.push_back(dense_affine(net, from - 1));
   const auto all_after = [&maps](Affine map) {
     for (; !maps.empty(); maps.pop_back()) map = composed(maps.back(), map);
     return map;
@@ -158,7 +160,9 @@ std::optional<Tail> before_dense(const Net& net, std::size_t dense, const NormSe
     maps.pop_back();
     const Affine map = all_after(std::move(first));
     if (cancels(map)) return std::nullopt;
-    return homogeneous(map, set.generators);
+    std::optional<Tail> any = homogeneous(map, set.generators);
+    if (!any) return std::nullopt;
+    return Before{std::move(*any), true};
   }
   Tail before;
   before.set = set_of(net, from - 1);
@@ -166,19 +170,17 @@ std::optional<Tail> before_dense(const Net& net, std::size_t dense, const NormSe
   before.direct = maps.empty();
   before.affine.push_back(all_after(affine_of(net, from - 1, before.set)));
   before.activations.push_back(phi);
-  return before;
+  return Before{std::move(before)};
 }
 
 std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, const NormSet& set) {
-  std::optional<Tail> before = before_dense(net, norm - 1, set);
+  std::optional<Before> before = before_dense(net, norm - 1, set);
   if (!before) return nullptr;
   Cone cone = set.cone.empty() ? Cone(set.generators, set.rank) : set.cone;
   if (cone.empty()) return nullptr;
-  const bool any = before->affine[0].outputs * set.rank ==
-                   static_cast<std::int64_t>(set.generators.size());  // homogeneous, with a 1
-  const double below = any ? -*least_value(net.spec()[norm - 2].kind) : 0;
-  auto image =
-      std::make_shared<const NormImage>(std::move(*before), set.generators, std::move(cone), below);
+  const double below = before->of_any ? -*least_value(net.spec()[norm - 2].kind) : 0;
+  auto image = std::make_shared<const NormImage>(std::move(before->tail), set.generators,
+                                                 std::move(cone), below);
   return image->bounded() ? image : nullptr;
 }
 
@@ -217,7 +219,6 @@ Tail tail_of(const Net& net, bool narrow) {
   const std::size_t norm = last_norm(spec);
   check(norm < spec.size(), "net_bound", "got '{}', wanted a net with a layernorm",
         spec_text(spec));
-  const std::vector<std::size_t> first = first_parameters(spec);
 
   Tail tail;
   tail.word = static_cast<std::int64_t>(norm) + 1;
@@ -228,7 +229,7 @@ Tail tail_of(const Net& net, bool narrow) {
   bool open = true;  // the last affine map may still take in a dense layer
   for (std::size_t i = norm + 1; i < spec.size(); ++i) {
     if (spec[i].kind == LayerKind::dense) {
-      const Affine next = dense_affine(net, first[i]);
+      const Affine next = dense_affine(net, i);
       if (open)
         tail.affine.back() = composed(next, tail.affine.back());
       else

@@ -185,7 +185,7 @@ TEST_CASE("fused gradient: on CUDA training fused and op by op go the same way")
     for (const std::int64_t members : {1, 5}) {
       std::vector<std::vector<double>> losses;
       for (const bool fused : {true, false}) {
-        const Net net(kPaper, 9, {.members = members, .device = gpu});
+        Net net(kPaper, 9, {.members = members, .device = gpu});
         const Tensor kept = Tensor::zeros({epochs, members}, DType::f64, gpu);
         TrainStep step(net, x, y, {.batch = batch, .optimiser = AdamOptions{}, .fused = fused},
                        kept);

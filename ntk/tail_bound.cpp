@@ -1,0 +1,181 @@
+#include "tail_bound.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "../core/each_in_parallel.h"
+#include "../kernels/eigen.h"
+#include "../kernels/one_blas_thread.h"
+#include "branch.h"
+#include "descent.h"
+#include "first_units.h"
+#include "length.h"
+#include "norm_image.h"
+
+namespace keel {
+namespace {
+
+using Vector = std::vector<double>;
+
+// At least the largest eigenvalue of weight^T weight: its own, widened, or the sum of all.
+double squared_norm(const Affine& map) {
+  const bool wide = map.outputs < map.inputs;
+  const std::int64_t n = wide ? map.outputs : map.inputs;
+  const auto rows = static_cast<std::size_t>(map.outputs),
+             cols = static_cast<std::size_t>(map.inputs), size = static_cast<std::size_t>(n);
+  Vector gram(size * size);
+  double trace = 0;
+  for (double weight : map.weight) trace += weight * weight;
+  for (std::size_t a = 0; a < size; ++a)
+    for (std::size_t b = 0; b <= a; ++b)
+      for (std::size_t k = 0; k < (wide ? cols : rows); ++k)
+        gram[a * size + b] += wide ? map.weight[a * cols + k] * map.weight[b * cols + k]
+                                   : map.weight[k * cols + a] * map.weight[k * cols + b];
+  const OneBlasThread one;
+  const Vector values = symmetric_eigen(Tensor::from(gram, {n, n})).to_vector<double>();
+  const double square = std::min(trace * (1 + kMargin), values.back() + kMargin * trace);
+  if (map.weight_sizes.empty()) return square;
+  return std::pow(std::sqrt(square) + kMargin * length_of(map.weight_sizes), 2);
+}
+
+class TailBounds {
+ public:
+  TailBounds(const Tail& tail, const NetBoundOptions& options)
+      : tail_(tail), options_(options), rows_(tail) {}
+
+  std::vector<Interval> outputs() {
+    std::vector<Interval> intervals = linear_intervals(tail_.affine[0], tail_.set);
+    for (std::size_t l = 0; l < tail_.activations.size(); ++l) {
+      layers_.push_back(l == 0 ? first_units(tail_, rows_, intervals) : later_units(l, intervals));
+      intervals = next_intervals(l + 1);
+    }
+    return intervals;
+  }
+
+ private:
+  // Beyond, a kappa for every unit would take an eigendecomposition too long at every step.
+  static constexpr std::int64_t kOutputRank = 96, kUnitRank = 24;
+
+  Units later_units(std::size_t l, const std::vector<Interval>& intervals) const {
+    Units units;
+    units.activation = tail_.activations[l];
+    units.from = tail_.affine[l];
+    const Vector& before = layers_[l - 1].centre;
+    units.origin = affine_at(units.from, before);
+    for (std::size_t i = 0; i < units.origin.size(); ++i)
+      units.scale.push_back(std::max(std::abs(intervals[i].high - units.origin[i]),
+                                     std::abs(intervals[i].low - units.origin[i])));
+    units.from_sizes = weight_sizes(units.from);
+    units.summed = bias_sizes(units.from);
+    for (std::size_t i = 0; i < units.origin.size(); ++i)
+      for (std::size_t j = 0; j < before.size(); ++j)
+        units.summed[i] += units.from_sizes[i * before.size() + j] * std::abs(before[j]);
+    set_ends(units, intervals);
+    units.centre = centres(units, 0.25);
+    units.squared_norm = squared_norm(units.from);
+    return units;
+  }
+
+  static double side_of(std::size_t end) { return end % 2 == 0 ? 1 : -1; }
+
+  // Of what affine map l makes of the layers before it.
+  std::vector<Interval> next_intervals(std::size_t l) const {
+    const Affine& map = tail_.affine[l];
+    const NormImage* image = tail_.set.image.get();
+    const bool last = l == tail_.activations.size();
+    const std::int64_t steps = last ? options_.steps : options_.unit_steps,
+                       image_steps = last ? options_.image_steps : options_.unit_image_steps;
+    const std::size_t cols = static_cast<std::size_t>(map.inputs), ends = 2 * map.bias.size();
+    // One layer's dual has next to no gap that cutting its units would close.
+    const std::int64_t pieces =
+        last && l > 1 ? options_.pieces / static_cast<std::int64_t>(ends) : 0;
+    const bool one_kappa = rows_.centred() || rows_.rank() > (last ? kOutputRank : kUnitRank);
+    const TailDual dual(rows_, tail_.set, layers_, l, one_kappa);
+    const TailDual with_image(rows_, tail_.set, layers_, l, one_kappa, image != nullptr);
+    const Vector weight_of = weight_sizes(map), bias_of = bias_sizes(map);
+    std::vector<Interval> result(map.bias.size());
+    std::vector<TailDual::Value> found(ends);  // of an output's high end, and of its low one
+    std::vector<Vector> v(pieces > 0 ? ends : 0);
+    std::vector<Descent> descents(v.size());
+    each_in_parallel(ends, [&](std::size_t end) {
+      const OneBlasThread one;
+      const std::size_t i = end / 2;
+      const double side = side_of(end), constant = side * map.bias[i];
+      Vector of_end(cols);
+      for (std::size_t j = 0; j < cols; ++j) of_end[j] = side * map.weight[i * cols + j];
+      Descent least = descend(dual, layers_, of_end, constant, rows_.rank(), steps);
+      if (image)
+        least = descend_with_image(dual, with_image, *image, layers_, of_end, constant,
+                                   rows_.rank(), image_steps, least);
+      found[end] = least.least;
+      if (pieces == 0) return;
+      v[end] = std::move(of_end);
+      descents[end] = std::move(least);
+    });
+    for (std::size_t end = 0; end < ends; ++end) {
+      const std::size_t i = end / 2;
+      if (pieces > 0) {
+        const bool by_image = descents[end].x.size() > dual.multipliers().size;
+        found[end] = branch({.dual = by_image ? with_image : dual,
+                             .image = by_image ? image : nullptr,
+                             .layers = layers_,
+                             .v = v[end],
+                             .constant = side_of(end) * map.bias[i],
+                             .rank = rows_.rank(),
+                             .pieces = pieces,
+                             .steps = options_.piece_steps},
+                            descents[end]);
+      }
+      // What the map itself lost when it was multiplied out, beside what the dual knows of it.
+      double lost = bias_of[i];
+      for (std::size_t j = 0; j < cols; ++j)
+        lost += weight_of[i * cols + j] * layers_[l - 1].reach(j);
+      const double bound = side_of(end) * (found[end].bound + kMargin * (found[end].size + lost));
+      (end % 2 == 0 ? result[i].high : result[i].low) = bound;
+    }
+    for (const Interval& of : result)
+      check(std::isfinite(of.low) && std::isfinite(of.high), "net_bound",
+            "got weights so large that a bound is [{}, {}] in double", of.low, of.high);
+    return result;
+  }
+
+  const Tail& tail_;
+  const NetBoundOptions& options_;
+  UnitRows rows_;
+  std::vector<Units> layers_{};
+};
+
+// A linear tail as one with a relu that none of its set turns off, for a dual to work on.
+Tail with_open_units(Tail tail) {
+  Affine& map = tail.affine[0];
+  const auto cols = static_cast<std::size_t>(map.inputs), rows = map.bias.size();
+  Affine back{map.outputs, map.outputs, Vector(rows * rows), Vector(rows)};
+  map.weight_sizes = weight_sizes(map);
+  back.bias_sizes = bias_sizes(map);
+  map.bias_sizes.clear();
+  for (std::size_t i = 0; i < rows; ++i) {
+    const double open = 2 * length_of(&map.weight[i * cols], cols);
+    back.weight[i * rows + i] = 1;
+    back.bias[i] = map.bias[i] - open;
+    back.bias_sizes[i] += open;
+    map.bias[i] = open;
+  }
+  tail.activations.push_back(LayerKind::relu);
+  tail.affine.push_back(std::move(back));
+  return tail;
+}
+
+}  // namespace
+
+std::vector<Interval> bound_tail(const Tail& tail, const NetBoundOptions& options) {
+  check(options.steps >= 1 && options.unit_steps >= 1, "net_bound",
+        "got {} and {} steps, wanted at least 1", options.steps, options.unit_steps);
+  check(options.pieces >= 0 && options.piece_steps >= 1, "net_bound",
+        "got {} pieces of {} steps, wanted at least 0 of 1", options.pieces, options.piece_steps);
+  const bool linear = tail.activations.empty();
+  if (linear && (!tail.set.cone.empty() || tail.set.image))
+    return TailBounds(with_open_units(tail), options).outputs();
+  return TailBounds(tail, options).outputs();
+}
+
+}  // namespace keel
