@@ -14,7 +14,7 @@ struct BranchProblem {
   double constant = 0;
   std::int64_t rank = 0;    ///< of u
   std::int64_t pieces = 0;  ///< to look at
-  std::int64_t steps = 0;   ///< of the descent on each
+  DescentSteps steps{};     ///< of the descent on each
 };
 
 /// A bound of it, no worse than `whole`, which a descent on the dual found for all of it: that of

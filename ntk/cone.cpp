@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dot.h"
 #include "length.h"
 
 namespace keel {
 namespace {
 
 using Vector = std::vector<double>;
-
-double dot(const double* a, const double* b, std::size_t n) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 // Unit generators, row by row.
 Vector of_length_one(const Vector& generators, std::size_t cols) {

@@ -10,21 +10,27 @@ struct Descent {
   std::vector<double> x;  ///< the multipliers of it
 };
 
-/// The least bound of constant + v . phi(z) that `steps` of subgradient descent find, and then at
+/// `count` steps, of which one in `to_couplings` moves the multipliers of couplings, too: each of
+/// those takes an eigendecomposition.
+struct DescentSteps {
+  std::int64_t count = 0, to_couplings = 1;
+};
+
+/// The least bound of constant + v . phi(z) that `steps` of descent find, and then at
 /// a finer tolerance. `rank`: of u.
 Descent descend(const TailDual& dual, const std::vector<Units>& layers,
                 const std::vector<double>& v, double constant, std::int64_t rank,
-                std::int64_t steps);
+                const DescentSteps& steps);
 
 /// The same of the dual with the set's image, from where `before`, without it, ended. No worse.
 Descent descend_with_image(const TailDual& dual, const TailDual& with_image, const NormImage& image,
                            const std::vector<Units>& layers, const std::vector<double>& v,
-                           double constant, std::int64_t rank, std::int64_t steps,
+                           double constant, std::int64_t rank, const DescentSteps& steps,
                            const Descent& before);
 
 /// Goes on from multipliers `from` of `dual`, with `image` where it has one.
 Descent descend_from(const TailDual& dual, const NormImage* image, const std::vector<Units>& layers,
                      const std::vector<double>& v, double constant, std::int64_t rank,
-                     std::int64_t steps, const std::vector<double>& from);
+                     const DescentSteps& steps, const std::vector<double>& from);
 
 }  // namespace keel

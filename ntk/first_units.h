@@ -6,9 +6,6 @@
 
 namespace keel {
 
-/// Rounding of double, by all that is summed: ten million of it.
-constexpr double kMargin = 1e-9;
-
 /// Of every unit of `map` over the set, exactly but for its cone, and widened by kMargin.
 std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set);
 

@@ -19,7 +19,7 @@ struct NetBoundOptions {
   std::int64_t image_steps = 2000, unit_image_steps = 500;
   /// Of two or more layers of units behind the Layer Norm: the pieces of it that are looked at to
   /// tighten the outputs' ends, all in all, and the steps on each. 0: none.
-  std::int64_t pieces = 512, piece_steps = 100;
+  std::int64_t pieces = 32, piece_steps = 200;
 };
 
 struct NetBound {

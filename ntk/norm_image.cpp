@@ -69,7 +69,8 @@ NormImage::NormImage(Tail before, Vector generators, Cone cone, double below)
   for (double& part : away) part = -part;
   double constant = 0;
   const Vector v = weights(away.data(), constant);
-  const TailDual::Value least = descend(*dual_, layers_, v, constant, rows_->rank(), kSteps).least;
+  const TailDual::Value least =
+      descend(*dual_, layers_, v, constant, rows_->rank(), {kSteps}).least;
   const double distance = -(least.bound + kMargin * least.size);  // of the plane inward . z = this
   if (distance > 0) reach_ = 1 / distance;
 }

@@ -28,10 +28,11 @@ ScalarMaximum relu_maximum(const ScalarProblem& p, ScalarMaximum best) {
   const double off = p.origin - p.centre;
   // z >= 0 from here on; rounding moves it by less than the caller's margin
   const double kink = p.scale > 0 ? -p.origin / p.scale : (p.origin >= 0 ? p.low : p.high);
-  offer_parabola(best, off * (p.w + p.theta * off), p.scale * (p.w + 2 * p.theta * off) - p.sigma,
-                 p.theta * p.scale * p.scale - p.kappa, std::max(p.low, kink), p.high);
-  offer_parabola(best, p.centre * (p.theta * p.centre - p.w), -p.sigma, -p.kappa, p.low,
-                 std::min(p.high, kink));
+  offer_parabola(best, off * (p.w + p.theta * off),
+                 p.scale * (p.w + 2 * p.theta * off) - p.sigma - p.cross * off,
+                 p.scale * (p.theta * p.scale - p.cross) - p.kappa, std::max(p.low, kink), p.high);
+  offer_parabola(best, p.centre * (p.theta * p.centre - p.w), p.cross * p.centre - p.sigma,
+                 -p.kappa, p.low, std::min(p.high, kink));
   return best;
 }
 
@@ -51,6 +52,7 @@ ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMax
     double low, high, at_low, at_high;
   };
   constexpr std::array<double, 9> kCuts = {-6, -3, -1.5, -0.75, 0, 0.75, 1.5, 3, 6};
+  constexpr double kSteepest = 1.13;  // |gelu'| is at most 1.1290, |silu'| 1.0999
   constexpr int kCells = 64, kMost = 4000;
   std::array<Cell, kCells> stack;
   int depth = 0, looked = 0;
@@ -70,9 +72,14 @@ ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMax
     const Cell cell = stack[static_cast<std::size_t>(--depth)];
     const double from = p.origin + p.scale * cell.low, to = p.origin + p.scale * cell.high;
     const double largest = std::max(std::max(std::abs(from), std::abs(to)), 0.28);
-    const double bend = curvature(p.phi, from, to) * p.scale * p.scale *
-                            (std::abs(p.w) + 2 * p.theta * (largest + std::abs(p.centre))) +
-                        2 * p.kappa;
+    const double farthest = std::max(std::abs(cell.low), std::abs(cell.high));
+    const double bend =
+        curvature(p.phi, from, to) * p.scale * p.scale *
+            (std::abs(p.w) + 2 * std::abs(p.theta) * (largest + std::abs(p.centre)) +
+             std::abs(p.cross) * farthest) +
+        2 * kSteepest * p.scale *
+            (std::max(-p.theta, 0.0) * kSteepest * p.scale + std::abs(p.cross)) +
+        2 * p.kappa;
     const double length = cell.high - cell.low;
     const double bound =
         std::max(cell.at_low, cell.at_high) + std::max(bend, 0.0) * length * length / 8;
@@ -100,7 +107,7 @@ double activation(LayerKind phi, double z) {
 
 double value_at(const ScalarProblem& p, double y) {
   const double phi = activation(p.phi, p.origin + p.scale * y) - p.centre;
-  return phi * (p.w + p.theta * phi) - y * (p.sigma + y * p.kappa);
+  return phi * (p.w + p.theta * phi - y * p.cross) - y * (p.sigma + y * p.kappa);
 }
 
 ScalarMaximum scalar_maximum(const ScalarProblem& p, double tolerance) {

@@ -9,11 +9,11 @@ namespace keel {
 /// relu, gelu or silu of z, in double.
 double activation(LayerKind phi, double z);
 
-/// w p + theta p^2 - sigma y - kappa y^2 with p = phi(z) - centre and z = origin + scale y, over
-/// low <= y <= high. theta >= 0, scale >= 0.
+/// w p + theta p^2 - cross y p - sigma y - kappa y^2 with p = phi(z) - centre and
+/// z = origin + scale y, over low <= y <= high. scale >= 0.
 struct ScalarProblem {
   LayerKind phi = LayerKind::relu;
-  double w = 0, theta = 0, centre = 0, sigma = 0, kappa = 0;
+  double w = 0, theta = 0, cross = 0, centre = 0, sigma = 0, kappa = 0;
   double origin = 0, scale = 1, low = -1, high = 1;
 };
 

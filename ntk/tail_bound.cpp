@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "../core/each_in_parallel.h"
-#include "../kernels/eigen.h"
 #include "../kernels/one_blas_thread.h"
 #include "branch.h"
 #include "descent.h"
@@ -16,27 +15,6 @@ namespace keel {
 namespace {
 
 using Vector = std::vector<double>;
-
-// At least the largest eigenvalue of weight^T weight: its own, widened, or the sum of all.
-double squared_norm(const Affine& map) {
-  const bool wide = map.outputs < map.inputs;
-  const std::int64_t n = wide ? map.outputs : map.inputs;
-  const auto rows = static_cast<std::size_t>(map.outputs),
-             cols = static_cast<std::size_t>(map.inputs), size = static_cast<std::size_t>(n);
-  Vector gram(size * size);
-  double trace = 0;
-  for (double weight : map.weight) trace += weight * weight;
-  for (std::size_t a = 0; a < size; ++a)
-    for (std::size_t b = 0; b <= a; ++b)
-      for (std::size_t k = 0; k < (wide ? cols : rows); ++k)
-        gram[a * size + b] += wide ? map.weight[a * cols + k] * map.weight[b * cols + k]
-                                   : map.weight[k * cols + a] * map.weight[k * cols + b];
-  const OneBlasThread one;
-  const Vector values = symmetric_eigen(Tensor::from(gram, {n, n})).to_vector<double>();
-  const double square = std::min(trace * (1 + kMargin), values.back() + kMargin * trace);
-  if (map.weight_sizes.empty()) return square;
-  return std::pow(std::sqrt(square) + kMargin * length_of(map.weight_sizes), 2);
-}
 
 class TailBounds {
  public:
@@ -56,6 +34,18 @@ class TailBounds {
   // Beyond, a kappa for every unit would take an eigendecomposition too long at every step.
   static constexpr std::int64_t kOutputRank = 96, kUnitRank = 24;
 
+  // Couplings take n^3, all else n^2: of wide layers they may not move at every step, nor where
+  // there are many bounds to find.
+  std::int64_t steps_to_couplings(std::size_t depth, std::size_t ends) const {
+    constexpr std::size_t kFewEnds = 4, kSeldom = 30;
+    constexpr double kWidth = 128;
+    double widest = kWidth;
+    for (std::size_t l = 1; l < depth; ++l)
+      widest = std::max(widest, static_cast<double>(layers_[l].from.inputs));
+    return static_cast<std::int64_t>(std::pow(widest / kWidth, 2)) *
+           static_cast<std::int64_t>(std::clamp<std::size_t>(ends / kFewEnds, 1, kSeldom));
+  }
+
   Units later_units(std::size_t l, const std::vector<Interval>& intervals) const {
     Units units;
     units.activation = tail_.activations[l];
@@ -72,7 +62,6 @@ class TailBounds {
         units.summed[i] += units.from_sizes[i * before.size() + j] * std::abs(before[j]);
     set_ends(units, intervals);
     units.centre = centres(units, 0.25);
-    units.squared_norm = squared_norm(units.from);
     return units;
   }
 
@@ -83,9 +72,10 @@ class TailBounds {
     const Affine& map = tail_.affine[l];
     const NormImage* image = tail_.set.image.get();
     const bool last = l == tail_.activations.size();
-    const std::int64_t steps = last ? options_.steps : options_.unit_steps,
-                       image_steps = last ? options_.image_steps : options_.unit_image_steps;
     const std::size_t cols = static_cast<std::size_t>(map.inputs), ends = 2 * map.bias.size();
+    const std::int64_t pace = steps_to_couplings(l, ends);
+    const DescentSteps steps{last ? options_.steps : options_.unit_steps, pace},
+        image_steps{last ? options_.image_steps : options_.unit_image_steps, pace};
     // One layer's dual has next to no gap that cutting its units would close.
     const std::int64_t pieces =
         last && l > 1 ? options_.pieces / static_cast<std::int64_t>(ends) : 0;
@@ -123,7 +113,7 @@ class TailBounds {
                              .constant = side_of(end) * map.bias[i],
                              .rank = rows_.rank(),
                              .pieces = pieces,
-                             .steps = options_.piece_steps},
+                             .steps = {options_.piece_steps, pace}},
                             descents[end]);
       }
       // What the map itself lost when it was multiplied out, beside what the dual knows of it.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "../kernels/eigen.h"
 #include "../kernels/one_blas_thread.h"
+#include "dot.h"
 #include "norm_image.h"
 #include "shell_maximum.h"
 
@@ -13,11 +15,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-double dot(const double* a, const double* b, std::size_t n) {
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // Eigenvalues ascending, and the matrix's rows become the eigenvectors.
 Vector eigen(Vector& matrix, std::int64_t n) {
@@ -35,18 +33,30 @@ Multipliers::Multipliers(const std::vector<Units>& layers, std::size_t depth, bo
                          const NormImage* of_image) {
   for (std::size_t l = 0; l < depth; ++l) {
     sigma.push_back(size);
-    kappa.push_back(size += layers[l].size());
-    const std::size_t count = l == 0 && !one_kappa ? layers[0].size() : 1;
-    if (l == 0) kappas = count;
-    size += count;
-    if (l == 0) half = size++;
+    CouplingPlace place{.kappa = size += layers[l].size()};
+    if (l == 0) {
+      kappas = one_kappa ? 1 : layers[0].size();
+      half = size += kappas;
+      ++size;
+    } else {
+      const std::size_t before = layers[l - 1].size();
+      place.crosses = l == 1 && !one_kappa;
+      place.theta = size += layers[l].size();
+      place.shift = size += before;
+      place.cross = size += before;
+      place.slack = size += place.crosses ? before : 0;
+      ++size;
+    }
+    coupling.push_back(place);
   }
   image = size;
   if (of_image) size += of_image->multipliers();
   not_negative.assign(size, false);
   for (std::size_t i = image; i < size; ++i) not_negative[i] = of_image->not_negative(i - image);
   not_negative[half] = true;
-  for (std::size_t l = 1; l < depth; ++l) not_negative[kappa[l]] = true;
+  coupled.assign(size, false);
+  for (std::size_t l = 1; l < depth; ++l)
+    for (std::size_t i = coupling[l].kappa; i <= coupling[l].slack; ++i) coupled[i] = true;
 }
 
 TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<Units>& layers,
@@ -79,22 +89,20 @@ struct TailDual::Pass {
   Value value;
   Vector& gradient;
   double tolerance;
-  Vector w;                               // of the values phi - centre of the layer at hand,
-  double theta = 0;                       // and of their squares
+  std::vector<Coupling>& couplings;
+  Vector w;                               // of the values phi - centre of the layer at hand
   Vector w_summed;                        // sizes of what makes w
   std::vector<Vector> y{}, deviations{};  // of each layer: where its maxima are, and phi - centre
 };
 
-ScalarProblem TailDual::problem(std::size_t layer, std::size_t j, const Vector& x, double w,
-                                double theta) const {
+ScalarProblem TailDual::problem(std::size_t layer, std::size_t j, const Vector& x, double w) const {
   const Units& all = layers_[layer];
-  const double* kappa = &x[at_.kappa[layer]];
+  const double* kappa = &x[at_.coupling[layer].kappa];
   return {.phi = all.activation,
           .w = w,
-          .theta = theta,
           .centre = all.centre[j],
           .sigma = x[at_.sigma[layer] + j],
-          .kappa = layer > 0    ? kappa[0] * all.scale[j] * all.scale[j]
+          .kappa = layer > 0    ? kappa[j] * all.scale[j] * all.scale[j]
                    : one_kappa_ ? kappa[0]
                                 : kappa[j],
           .origin = all.origin[j],
@@ -109,26 +117,33 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
   Vector& y = pass.y[layer];
   Vector& deviation = pass.deviations[layer];
   for (std::size_t j = 0; j < all.size(); ++j) {
-    const ScalarProblem unit = problem(layer, j, x, pass.w[j], pass.theta);
+    ScalarProblem unit = problem(layer, j, x, pass.w[j]);
+    if (layer + 1 < depth_) {
+      unit.theta = pass.couplings[layer + 1].theta()[j];
+      const CouplingPlace& above = at_.coupling[layer + 1];
+      if (above.crosses) unit.cross = x[above.cross + j];
+    }
+    const double theta = std::abs(unit.theta), cross = std::abs(unit.cross);
     const double reach = all.reach(j);
     // An origin made of the values before is what sigma's balance with them starts from.
     const double of_origin = layer > 0 && unit.scale > 0 ? all.summed[j] / unit.scale : 0;
     const double apart =
         1.2 * unit.scale + std::abs(activation(unit.phi, unit.origin) - unit.centre);
     const ScalarMaximum found =
-        scalar_maximum(unit, pass.tolerance * (std::abs(unit.w) + unit.theta * apart) * unit.scale);
+        scalar_maximum(unit, pass.tolerance * (std::abs(unit.w) + theta * apart) * unit.scale);
     pass.value.bound += found.value;
     // A rounding of phi is one of reach, not of the difference that is squared.
-    pass.value.size += std::abs(found.value) + std::abs(unit.sigma) * (1 + of_origin) +
-                       std::abs(unit.kappa) + pass.w_summed[j] * reach +
-                       unit.theta * apart * (apart + 1e-5 * reach);
+    pass.value.size += std::abs(found.value) +
+                       (std::abs(unit.sigma) + std::abs(unit.kappa)) * (1 + of_origin) +
+                       (pass.w_summed[j] + cross) * reach + theta * apart * (apart + 1e-5 * reach);
     y[j] = found.y;
     deviation[j] = activation(all.activation, unit.origin + unit.scale * found.y) - unit.centre;
   }
 }
 
-// max of g.u + sum kappa_i (row_i . u)^2; g becomes the u of it.
-double TailDual::shell(const double* kappa, Vector& g) const {
+// max of g.u + sum kappa_i (row_i . u)^2 + u.(added u), `added` only where each unit has its own
+// kappa; g becomes the u of it.
+double TailDual::shell(const double* kappa, Vector& g, const Vector& added) const {
   const auto k = static_cast<std::size_t>(rows_.rank());
   if (rows_.centred()) {
     // sum row_i row_i^T is k/(k-1) times the identity on vectors of mean 0, as g is
@@ -143,6 +158,7 @@ double TailDual::shell(const double* kappa, Vector& g) const {
     for (double& value : values) value *= kappa[0];
   } else {
     own = rows_.gram({kappa, kappa + layers_[0].size()});
+    for (std::size_t i = 0; i < added.size(); ++i) own[i] += added[i];
     values = eigen(own, rows_.rank());
   }
   const Vector& vectors = one_kappa_ ? vectors_ : own;
@@ -165,13 +181,14 @@ double TailDual::shell(const double* kappa, Vector& g) const {
 // g or, of the cone, a shorter p = g + y with y.u >= 0 there: of g.u + sum kappa_i (row_i . u)^2
 // the one with the smaller maximum, which the shorter has where the quadratic is a multiple of
 // |u|^2.
-Vector TailDual::within_cone(const double* kappa, const Vector& g, Vector* alpha) const {
+Vector TailDual::within_cone(const double* kappa, const Vector& g, const Vector& added,
+                             Vector* alpha) const {
   constexpr std::int64_t kFew = 10, kMany = 3000;
   if (set_.cone.empty()) return g;
   Vector from_zero, p = set_.cone.project(g, alpha ? *alpha : from_zero, alpha ? kFew : kMany);
   if (rows_.centred()) return p;
   Vector u = g, u_of_p = p;
-  return shell(kappa, u) < shell(kappa, u_of_p) ? g : p;
+  return shell(kappa, u, added) < shell(kappa, u_of_p, added) ? g : p;
 }
 
 // What the multipliers took from the first units: a linear function of u.
@@ -184,18 +201,24 @@ Vector TailDual::taken(const Vector& x) const {
 
 // That function's maximum, and the quadratic's; the first units' y there.
 Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
-  const double* kappa = &x[at_.kappa[0]];
-  Vector u = taken(x);
+  const std::size_t kappa_at = at_.coupling[0].kappa;
+  const double* kappa = &x[kappa_at];
+  Vector u = taken(x), added;
+  if (depth_ > 1) {
+    const Coupling& coupling = pass.couplings[1];
+    added = coupling.quadratic();
+    for (std::size_t i = 0; i < coupling.linear().size(); ++i) u[i] += coupling.linear()[i];
+  }
   TailDual::Value value{0, x[at_.half]};
   if (image_) {
     const double* lambda = &x[at_.image];
     value = (*image_)(lambda, pass.tolerance, &pass.gradient[at_.image], also.price);
     for (std::size_t i = 0; i < u.size(); ++i) u[i] -= lambda[i];
-    value.bound += shell(kappa, u);
+    value.bound += shell(kappa, u, added);
     for (std::size_t i = 0; i < u.size(); ++i) pass.gradient[at_.image + i] -= u[i];
   } else {
-    u = within_cone(kappa, u, also.alpha);
-    value.bound = shell(kappa, u);
+    u = within_cone(kappa, u, added, also.alpha);
+    value.bound = shell(kappa, u, added);
   }
   pass.value.bound += value.bound;
   pass.value.size += std::abs(value.bound) + value.size + x[at_.half];
@@ -203,9 +226,17 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double of_unit = pass.y[0][i];
     pass.gradient[i] += y[i] - of_unit;
-    pass.gradient[at_.kappa[0] + (one_kappa_ ? 0 : i)] += y[i] * y[i] - of_unit * of_unit;
+    pass.gradient[kappa_at + (one_kappa_ ? 0 : i)] += y[i] * y[i] - of_unit * of_unit;
   }
   if (set_.half) pass.gradient[at_.half] = u.back();
+  for (std::size_t l = 1; l < depth_; ++l)
+    pass.couplings[l].slope(layers_[l], at_.coupling[l],
+                            {.y = pass.y[l],
+                             .deviations = pass.deviations[l - 1],
+                             .before = pass.y[l - 1],
+                             .u = u,
+                             .y_of_u = y},
+                            pass.gradient);
   return y;
 }
 
@@ -226,8 +257,7 @@ Vector TailDual::last_units(Vector y) const {
 }
 
 // What layer l's multipliers leave to the layer before: a weight of each value,
-// sum_j sigma_j / scale_j weight_ji, and by the norm
-// sum_j (z_j - origin_j)^2 <= squared_norm sum_i (phi_i - centre_i)^2.
+// sum_j sigma_j / scale_j weight_ji, less the coupling's shift.
 void TailDual::hand_back(std::size_t l, const Vector& x, Pass& pass) const {
   const Units& all = layers_[l];
   const std::size_t inputs = layers_[l - 1].size();
@@ -241,27 +271,36 @@ void TailDual::hand_back(std::size_t l, const Vector& x, Pass& pass) const {
       pass.w_summed[i] += std::abs(share) * all.from_sizes[j * inputs + i];
     }
   }
-  pass.theta = x[at_.kappa[l]] * all.squared_norm;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    const double shift = x[at_.coupling[l].shift + i];
+    pass.w[i] -= shift;
+    pass.w_summed[i] += std::abs(shift);
+  }
+  pass.value.bound += pass.couplings[l].constant();
+  pass.value.size += std::abs(pass.couplings[l].constant()) + pass.couplings[l].size();
 }
 
-// The slope in layer l's multipliers: how far its units are from what the layer before gives.
+// The slope in layer l's sigmas: how far its units are from what the layer before gives.
 void TailDual::slope(std::size_t l, Pass& pass) const {
   const Units& all = layers_[l];
   const Vector& before = pass.deviations[l - 1];
-  double& kappa = pass.gradient[at_.kappa[l]];
-  kappa += all.squared_norm * dot(before.data(), before.data(), before.size());
   for (std::size_t j = 0; j < all.size(); ++j) {
     if (!(all.scale[j] > 0)) continue;
     const double made = dot(&all.from.weight[j * before.size()], before.data(), before.size());
     pass.gradient[at_.sigma[l] + j] += made / all.scale[j] - pass.y[l][j];
-    kappa -= std::pow(all.scale[j] * pass.y[l][j], 2);
   }
 }
 
 TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vector& x,
                                      double tolerance, Vector& gradient, const Also& also) const {
   gradient.assign(at_.size, 0);
-  Pass pass{{}, gradient, tolerance, v, 0, v};
+  std::vector<Coupling> own;
+  Pass pass{{}, gradient, tolerance, also.couplings ? *also.couplings : own, v, v};
+  pass.couplings.resize(depth_);
+  for (std::size_t l = 1; l < depth_; ++l) {
+    pass.couplings[l].move_to(layers_[l], rows_, at_.coupling[l], x);
+    if (!pass.couplings[l].finite()) return {kInfinite, kInfinite};
+  }
   for (double& part : pass.w_summed) part = std::abs(part);
   pass.value = {constant, std::abs(constant)};
   const Units& last = layers_[depth_ - 1];
@@ -279,7 +318,7 @@ TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vec
   if (also.gaps) {
     y = last_units(std::move(y));
     for (std::size_t j = 0; j < last.size(); ++j) {
-      const ScalarProblem unit = problem(depth_ - 1, j, x, v[j], 0);
+      const ScalarProblem unit = problem(depth_ - 1, j, x, v[j]);
       y[j] = value_at(unit, pass.y.back()[j]) - value_at(unit, y[j]);
     }
     *also.gaps = std::move(y);

@@ -1,43 +1,25 @@
 // The Lagrangian dual of the largest value behind a Layer Norm (docs/certificate.md, "The dual").
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-
+#include "coupling.h"
 #include "scalar_maximum.h"
-#include "unit_rows.h"
 
 namespace keel {
 
-/// One layer's units: z_j = origin_j + scale_j y_j, low_j <= y_j <= high_j, then an activation.
-struct Units {
-  LayerKind activation = LayerKind::relu;
-  std::vector<double> origin{}, scale{}, low{}, high{};
-  std::vector<double> summed{};  ///< sizes of what makes each z: what its rounding is measured by
-  std::vector<double> centre{};  ///< near the activation's values: any number is valid
-  Affine from{};                 ///< what makes z of the values before; empty for the first
-  std::vector<double> from_sizes{};  ///< weight_sizes(from)
-  double squared_norm = 0;           ///< at least the largest eigenvalue of weight^T weight
-  std::size_t size() const { return origin.size(); }
-  /// At least |z_j| and |phi(z_j)|, and what their rounding is measured by.
-  double reach(std::size_t j) const {
-    return std::max(std::abs(origin[j]) + scale[j], summed[j]) + std::abs(centre[j]);
-  }
-};
-
 /// Where the multipliers of a dual lie in one vector: of the first units sigma and kappa, one each
-/// (or one kappa for all), of the half-space, then of each later layer its sigmas and one kappa,
-/// and at the end those of the image.
+/// (or one kappa for all), of the half-space, then of each later layer its sigmas and those of its
+/// coupling, and at the end those of the image.
 struct Multipliers {
   Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa,
               const NormImage* image);
   std::size_t kappas = 0, half = 0, image = 0, size = 0;
-  std::vector<std::size_t> sigma{}, kappa{};  ///< where each layer's begin
-  std::vector<bool> not_negative{};
+  std::vector<std::size_t> sigma{};       ///< where each layer's begin
+  std::vector<CouplingPlace> coupling{};  ///< of each layer; of the first only its kappas' place
+  std::vector<bool> not_negative{}, coupled{};
 };
 
 /// A bound of the largest f = constant + v . phi(z) of the first `depth` layers for any
-/// multipliers, and a subgradient. Jointly convex in the multipliers.
+/// multipliers, and a slope: a subgradient, as it is jointly convex in all but the couplings'.
 class TailDual {
  public:
   /// `with_image`: uses the set's image, which it must have, in place of its cone.
@@ -54,6 +36,7 @@ class TailDual {
   };
   /// What one evaluation may leave for the next, or besides.
   struct Also {
+    std::vector<Coupling>* couplings = nullptr;  ///< made anew only where their multipliers moved
     std::vector<double>* alpha = nullptr;   ///< the cone's weights: few sweeps go on from them,
                                             ///< where without there are many
     double* price = nullptr;                ///< of the image: NormImage has it
@@ -77,12 +60,13 @@ class TailDual {
   void hand_back(std::size_t layer, const std::vector<double>& x, Pass& pass) const;
   void slope(std::size_t layer, Pass& pass) const;
   std::vector<double> inputs(const std::vector<double>& x, const Also& also, Pass& pass) const;
-  ScalarProblem problem(std::size_t layer, std::size_t unit, const std::vector<double>& x, double w,
-                        double theta) const;
+  ScalarProblem problem(std::size_t layer, std::size_t unit, const std::vector<double>& x,
+                        double w) const;
   std::vector<double> last_units(std::vector<double> y) const;
   std::vector<double> within_cone(const double* kappa, const std::vector<double>& g,
+                                  const std::vector<double>& added,
                                   std::vector<double>* alpha) const;
-  double shell(const double* kappa, std::vector<double>& g) const;
+  double shell(const double* kappa, std::vector<double>& g, const std::vector<double>& added) const;
 
   const UnitRows& rows_;
   const NormSet& set_;

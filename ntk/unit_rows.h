@@ -14,6 +14,7 @@ class UnitRows {
   std::int64_t rank() const { return rank_; }
   const std::vector<double>& lengths() const { return lengths_; }  ///< of the map's rows
   bool centred() const { return !signs_.empty(); }
+  const double* row(std::size_t i) const { return &rows_[i * cols()]; }    ///< unless centred
   std::vector<double> of(const std::vector<double>& u) const;              ///< row_i . u
   std::vector<double> transposed(const std::vector<double>& sigma) const;  ///< sum sigma_i row_i
   /// sum kappa_i row_i row_i^T, [rank, rank].

@@ -78,7 +78,7 @@ TEST_CASE("branch: pieces are shared among outputs, and one layer behind the nor
   const Net shallow = random_net("dense(16) layernorm relu dense(1)", 3, 6);
   CHECK(outputs(shallow, 500)[0].high == outputs(shallow, 0)[0].high);
   CHECK(message_of([&] { outputs(two, -1); }) ==
-        "net_bound: got -1 pieces of 100 steps, wanted at least 0 of 1");
+        "net_bound: got -1 pieces of 200 steps, wanted at least 0 of 1");
 }
 
 }  // namespace

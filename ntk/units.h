@@ -1,0 +1,29 @@
+// One layer's units behind a Layer Norm, and how far each goes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "unit_rows.h"
+
+namespace keel {
+
+/// Rounding of double, by all that is summed: ten million of it.
+constexpr double kMargin = 1e-9;
+
+/// One layer's units: z_j = origin_j + scale_j y_j, low_j <= y_j <= high_j, then an activation.
+struct Units {
+  LayerKind activation = LayerKind::relu;
+  std::vector<double> origin{}, scale{}, low{}, high{};
+  std::vector<double> summed{};  ///< sizes of what makes each z: what its rounding is measured by
+  std::vector<double> centre{};  ///< near the activation's values: any number is valid
+  Affine from{};                 ///< what makes z of the values before; empty for the first
+  std::vector<double> from_sizes{};  ///< weight_sizes(from)
+  std::size_t size() const { return origin.size(); }
+  /// At least |z_j| and |phi(z_j)|, and what their rounding is measured by.
+  double reach(std::size_t j) const {
+    return std::max(std::abs(origin[j]) + scale[j], summed[j]) + std::abs(centre[j]);
+  }
+};
+
+}  // namespace keel
