@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "../core/cuda.cuh"
 #include "training.h"
 
@@ -7,15 +9,17 @@ namespace keel {
 
 namespace {
 
-/// A step of so many rows, recorded once. What it allocated while it was recorded is back in the
-/// pool, but tagged with this stream, from which nothing else takes memory while the graph lives.
-class RecordedStep {
+/// `count` steps of so many rows, recorded once. What they allocated while they were recorded is
+/// back in the pool, but tagged with this stream, from which nothing else takes memory while the
+/// graph lives.
+class RecordedSteps {
  public:
-  RecordedStep(TrainStep& step, std::int64_t rows, cudaStream_t stream) : stream_(stream) {
+  RecordedSteps(TrainStep& step, std::int64_t rows, std::int64_t count, cudaStream_t stream)
+      : stream_(stream) {
     cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
     cudaGraph_t graph = nullptr;
     try {
-      step.run(rows);
+      for (std::int64_t i = 0; i < count; ++i) step.run(rows);
     } catch (...) {
       cudaStreamEndCapture(stream, &graph);  // unchecked: the first problem is the one to report
       if (graph) cudaGraphDestroy(graph);
@@ -27,11 +31,11 @@ class RecordedStep {
     cudaGraphDestroy(graph);
     cuda_check(status, "instantiate graph");
   }
-  ~RecordedStep() {
+  ~RecordedSteps() {
     if (executable_) cudaGraphExecDestroy(executable_);
   }
-  RecordedStep(const RecordedStep&) = delete;
-  RecordedStep& operator=(const RecordedStep&) = delete;
+  RecordedSteps(const RecordedSteps&) = delete;
+  RecordedSteps& operator=(const RecordedSteps&) = delete;
 
   void replay() { cuda_check(cudaGraphLaunch(executable_, stream_), "launch graph"); }
 
@@ -64,8 +68,9 @@ class EnsembleRun {
     constexpr std::int64_t kEpochs = 100, kSteps = 2000;  // between two looks at the losses
     for (std::int64_t steps = 0;
          epoch_ < training_.options.epochs && !training_.stop_requested();) {
-      if (!one_epoch()) break;
-      steps += step_.steps_per_epoch();
+      const std::int64_t before = epoch_;
+      if (!several_epochs(checked_ + kEpochs) && !one_epoch()) break;
+      steps += (epoch_ - before) * step_.steps_per_epoch();
       if (epoch_ - checked_ < kEpochs && steps < kSteps) continue;
       look();
       steps = 0;
@@ -74,6 +79,25 @@ class EnsembleRun {
   }
 
  private:
+  // Epochs of one step that are launched at once: a graph's launch leaves the device idle for about
+  // as long as the smallest kernels take. False where there are not so many up to epoch `end`.
+  bool several_epochs(std::int64_t end) {
+    constexpr std::int64_t kAtOnce = 10;
+    if (!warm_ || step_.steps_per_epoch() > 1 ||
+        epoch_ + kAtOnce > std::min(end, training_.options.epochs))
+      return false;
+    for (std::int64_t i = 0; i < kAtOnce; ++i) step_.start_epoch(epoch_ + i);  // nothing to draw
+    replay(several_, step_.rows_of(0), kAtOnce);
+    epoch_ += kAtOnce;
+    return true;
+  }
+
+  void replay(std::unique_ptr<RecordedSteps>& recorded, std::int64_t rows, std::int64_t count) {
+    if (!recorded)
+      recorded = std::make_unique<RecordedSteps>(step_, rows, count, stream_of(device_));
+    recorded->replay();
+  }
+
   // False: stopped in the middle, and as if it had not begun.
   bool one_epoch() {
     start_.remember();
@@ -88,9 +112,7 @@ class EnsembleRun {
         step_.run(rows);  // fills the pool: recording must find all its memory there
         continue;
       }
-      std::unique_ptr<RecordedStep>& recorded = rows == step_.rows_of(0) ? whole_ : rest_;
-      if (!recorded) recorded = std::make_unique<RecordedStep>(step_, rows, stream_of(device_));
-      recorded->replay();
+      replay(rows == step_.rows_of(0) ? whole_ : rest_, rows, 1);
     }
     warm_ = true;
     ++epoch_;
@@ -124,7 +146,7 @@ class EnsembleRun {
   TrainStep step_;
   EpochStart start_;
   bool warm_ = false;
-  std::unique_ptr<RecordedStep> whole_, rest_;
+  std::unique_ptr<RecordedSteps> whole_, rest_, several_;
 };
 
 }  // namespace

@@ -71,7 +71,7 @@ class EpochStart {
   std::vector<Tensor> live_, kept_;
 };
 
-/// Trains all members at once; the step is recorded as a CUDA graph and replayed.
+/// Trains all members at once; steps are recorded as a CUDA graph and replayed.
 void train_on_gpu(Training& training);
 
 }  // namespace keel

@@ -7,6 +7,7 @@
 
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
+#include "../../nn/train_step.h"
 #include "../../nn/trainer.h"
 #include "../difference.h"
 #include "../gpu.h"
@@ -58,6 +59,27 @@ TEST_CASE("train: a GPU goes the CPU's way, and twice the same to the bit") {
     CHECK(test::largest_difference(once.weights, cpu.weights) < 1e-3);
     CHECK(same_bits(once.weights, twice.weights));
     CHECK(same_bits(once.losses, twice.losses));
+  });
+}
+
+TEST_CASE("train: recorded steps, many at once or one by one, are the steps, to the bit") {
+  if (!test::gpu_here("train: recorded steps, many at once or one by one")) return;
+  for_each_training([](const char* spec, const TrainOptions& options) {
+    const Data data = some_data(20);
+    Net net(spec, 2, {.members = 2, .device = Device::cuda()});
+    const Tensor losses = Tensor::zeros({kEpochs, 2}, DType::f64, Device::cuda());
+    TrainStep step(net, data.x.to(Device::cuda()), data.y.to(Device::cuda()),
+                   {.batch = options.batch, .optimiser = options.optimiser}, losses);
+    for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
+      step.start_epoch(epoch);
+      for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) step.run(step.rows_of(i));
+    }
+    const Trained recorded = trained(spec, Device::cuda(), options);
+    CHECK(same_bits(recorded.weights, net.flat().to(Device::cpu())));
+    for (std::int64_t e = 0; e < kEpochs; ++e)
+      for (std::int64_t s = 0; s < 2; ++s)
+        CHECK(recorded.losses[s].to_vector<double>()[static_cast<std::size_t>(e)] ==
+              losses[e].to_vector<double>()[static_cast<std::size_t>(s)]);
   });
 }
 

@@ -106,7 +106,7 @@ TEST_CASE("coupling: theta leaves P positive definite by the slack, and stays wh
   CHECK(!with.coupling.finite());
 }
 
-TEST_CASE("coupling: close to most of the gap of two layers behind a norm") {
+TEST_CASE("coupling: of two layers behind a norm, most of the bound is found") {
   double bounds = 0, largest = 0;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     CAPTURE(seed);
