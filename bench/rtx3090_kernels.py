@@ -158,6 +158,11 @@ def parameter_sums(label, kernel, chunks, d):
     while chunks > chunk * chunk:
         chunks = math.ceil(chunks / chunk)
     width = min(128, 2 ** int(math.log2(kernel.threads / math.ceil(chunks / chunk))))
+    limits = [sources.constant("kernels/sum.cu", name)
+              for name in ("kNarrowest", "kFewThreads", "kManyBlocks")]
+    while width > limits[0] and width * math.ceil(chunks / chunk) > limits[1] and (
+            math.ceil(d / width) < limits[2]):
+        width //= 2
     blocks = math.ceil(d / width)
     link = blocks * card.LINK / card.BANDWIDTH
     return Work(label, "sums", blocks, Roof(2 * bytes_), {**STREAM, "memory": min(0.85, link)},

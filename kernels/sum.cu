@@ -64,9 +64,15 @@ void sum_few(const Tensor& x, int64_t members, int64_t rows, double scale, const
   const int64_t cols = x.size(-1);
   const int chunks = std::max(1, static_cast<int>((rows + kChunk - 1) / kChunk));
   const auto widest = std::bit_floor(static_cast<unsigned>(Task::kThreads / chunks));
-  const int width = static_cast<int>(std::min<int64_t>(
+  int width = static_cast<int>(std::min<int64_t>(
       {128, widest, static_cast<int64_t>(std::bit_ceil(static_cast<std::uint64_t>(cols)))}));
-  const int64_t tiles = (cols + width - 1) / width;
+  const auto tiles_of = [cols](int columns) { return (cols + columns - 1) / columns; };
+  // A few blocks would draw all rows through as many multiprocessors. Eight columns are a sector.
+  constexpr int kNarrowest = 8, kFewThreads = 64, kManyBlocks = 128;
+  while (width > kNarrowest && width * chunks > kFewThreads &&
+         members * tiles_of(width) < kManyBlocks)
+    width /= 2;
+  const int64_t tiles = tiles_of(width);
   launch_kernel(
       x.device(), "sum_rows", sum_few_rows<T>, members * tiles, width * chunks,
       Task{rows, cols, tiles, width, chunks, static_cast<T>(scale), x.data<T>(), into.data<T>()});
