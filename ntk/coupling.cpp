@@ -6,6 +6,7 @@
 #include "../kernels/eigen.h"
 #include "../kernels/one_blas_thread.h"
 #include "dot.h"
+#include "length.h"
 
 namespace keel {
 namespace {
@@ -65,11 +66,15 @@ void Coupling::move_to(const Units& units, const UnitRows& rows, const CouplingP
   top_.assign(vectors.end() - static_cast<std::ptrdiff_t>(n), vectors.end());
 
   double sum = 0, largest = 0;  // what the matrix's rounding is measured by
-  for (std::size_t j = 0; j < units.size(); ++j)
-    sum += std::abs(kappa[j]) * dot(&units.from_sizes[j * n], &units.from_sizes[j * n], n);
+  for (std::size_t j = 0; j < units.size(); ++j) {
+    const double length = length_of(&units.from_sizes[j * n], n);
+    sum += std::abs(kappa[j]) * length * length;
+  }
   for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(theta[i]));
   slack_ = std::exp(x[place.slack]);
   const double raise = values.back() + kMargin * (sum + largest) + slack_;
+  finite_ = std::isfinite(raise);
+  if (!finite_) return;
   theta_.assign(theta, theta + n);
   for (double& value : theta_) value += raise;
   for (double& value : values) value = raise - value;  // now P's own

@@ -21,12 +21,18 @@ double slope(const Units& units, std::size_t j) {
   return (activation(units.activation, high) - activation(units.activation, low)) / (high - low);
 }
 
+// 0 where there is none: a step of that size changes nothing.
+double quotient(double a, double b) {
+  const double result = a / b;
+  return std::isfinite(result) ? result : 0;
+}
+
 // Of a coupling, to a layer whose units' weights times scales are about `mean`. None, but for a
 // slack that keeps what it leaves small.
 void couple_to(const CouplingPlace& place, double mean, double scale, std::size_t count,
                Start& start) {
   constexpr double kSlack = 0.05;
-  const double linear = scale > 0 ? mean / scale : 0, square = scale > 0 ? linear / scale : 0;
+  const double linear = quotient(mean, scale), square = quotient(linear, scale);
   for (std::size_t i = 0; i < count; ++i) {
     start.unit[place.theta + i] = square;
     start.unit[place.shift + i] = linear;
@@ -68,7 +74,7 @@ Start start_of(const Multipliers& at, const std::vector<Units>& layers, const Ve
       start.unit[at.half] = mean * std::sqrt(n);
       break;
     }
-    const double step = scale > 0 ? mean / (scale * scale) : 0;
+    const double step = quotient(quotient(mean, scale), scale);
     for (std::size_t j = 0; j < all.size(); ++j) {
       start.x[at.coupling[l].kappa + j] = 1e-3 * step;
       start.unit[at.coupling[l].kappa + j] = step;

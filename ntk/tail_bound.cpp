@@ -16,6 +16,17 @@ namespace {
 
 using Vector = std::vector<double>;
 
+// A power of two by which a dual's weights v are divided: squares of its multipliers, which are
+// about v times the units' scales, must not leave double.
+double unit_of(const Vector& v, const Units& units) {
+  constexpr double kSmall = 1e-60, kLarge = 1e60;
+  double largest = 0;
+  for (std::size_t j = 0; j < v.size(); ++j)
+    largest = std::max(largest, std::abs(v[j]) * units.scale[j]);
+  if (largest == 0 || !std::isfinite(largest)) return 1;
+  return largest > kSmall && largest < kLarge ? 1 : std::exp2(std::ilogb(largest));
+}
+
 class TailBounds {
  public:
   TailBounds(const Tail& tail, const NetBoundOptions& options)
@@ -84,19 +95,21 @@ class TailBounds {
     const TailDual with_image(rows_, tail_.set, layers_, l, one_kappa, image != nullptr);
     const Vector weight_of = weight_sizes(map), bias_of = bias_sizes(map);
     std::vector<Interval> result(map.bias.size());
-    std::vector<TailDual::Value> found(ends);  // of an output's high end, and of its low one
+    std::vector<TailDual::Value> found(ends);  // of an output's high end, and of its low one,
+    Vector unit(ends);                         // in units of this, less the bias
     std::vector<Vector> v(pieces > 0 ? ends : 0);
     std::vector<Descent> descents(v.size());
     each_in_parallel(ends, [&](std::size_t end) {
       const OneBlasThread one;
       const std::size_t i = end / 2;
-      const double side = side_of(end), constant = side * map.bias[i];
       Vector of_end(cols);
-      for (std::size_t j = 0; j < cols; ++j) of_end[j] = side * map.weight[i * cols + j];
-      Descent least = descend(dual, layers_, of_end, constant, rows_.rank(), steps);
+      for (std::size_t j = 0; j < cols; ++j) of_end[j] = side_of(end) * map.weight[i * cols + j];
+      unit[end] = unit_of(of_end, layers_[l - 1]);
+      for (double& weight : of_end) weight /= unit[end];
+      Descent least = descend(dual, layers_, of_end, 0, rows_.rank(), steps);
       if (image)
-        least = descend_with_image(dual, with_image, *image, layers_, of_end, constant,
-                                   rows_.rank(), image_steps, least);
+        least = descend_with_image(dual, with_image, *image, layers_, of_end, 0, rows_.rank(),
+                                   image_steps, least);
       found[end] = least.least;
       if (pieces == 0) return;
       v[end] = std::move(of_end);
@@ -110,7 +123,7 @@ class TailBounds {
                              .image = by_image ? image : nullptr,
                              .layers = layers_,
                              .v = v[end],
-                             .constant = side_of(end) * map.bias[i],
+                             .constant = 0,
                              .rank = rows_.rank(),
                              .pieces = pieces,
                              .steps = {options_.piece_steps, pace}},
@@ -120,8 +133,9 @@ class TailBounds {
       double lost = bias_of[i];
       for (std::size_t j = 0; j < cols; ++j)
         lost += weight_of[i * cols + j] * layers_[l - 1].reach(j);
-      const double bound = side_of(end) * (found[end].bound + kMargin * (found[end].size + lost));
-      (end % 2 == 0 ? result[i].high : result[i].low) = bound;
+      const double most = unit[end] * (found[end].bound + kMargin * found[end].size);
+      (end % 2 == 0 ? result[i].high : result[i].low) =
+          map.bias[i] + side_of(end) * (most + kMargin * lost);
     }
     for (const Interval& of : result)
       check(std::isfinite(of.low) && std::isfinite(of.high), "net_bound",

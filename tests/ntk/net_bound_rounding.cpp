@@ -93,6 +93,33 @@ TEST_CASE("net_bound: columns that nearly repeat each other, each a little less 
     }
 }
 
+TEST_CASE("net_bound: behind a norm, a layer's size and its inverse in the next change nothing") {
+  NetOptions options;
+  options.dtype = DType::f64;
+  options.seed = 3;
+  options.sigma_b2 = 0;
+  const auto interval = [&](double size) {
+    const Net net("dense(8) layernorm relu dense(8) relu dense(1)", 3, options);
+    const Tensor first = net.layout().member_view(net.flat(), net.first_parameter(3), 0),
+                 second = net.layout().member_view(net.flat(), net.first_parameter(5), 0);
+    for (std::int64_t i = 0; i < first.elements(); ++i) first.data<double>()[i] *= size;
+    for (std::int64_t i = 0; i < second.elements(); ++i) second.data<double>()[i] /= size;
+    return bound_net(net, {.pieces = 0}).outputs[0];
+  };
+  const Interval plain = interval(1),
+                 found = found_ahead(
+                     Net("dense(8) layernorm relu dense(8) relu dense(1)", 3, options), 0);
+  CHECK(plain.low <= found.low);
+  CHECK(plain.high >= found.high);
+  for (const double size : {1e-6, 1e6, 1e-60, 1e60, 1e-165, 1e165, 1e-300, 1e300}) {
+    CAPTURE(size);
+    const Interval scaled = interval(size);
+    CHECK(scaled.low <= found.low);
+    CHECK(scaled.high >= found.high);
+    CHECK(scaled.high - scaled.low < 1.6 * (plain.high - plain.low));
+  }
+}
+
 TEST_CASE("net_bound: a column whose squares underflow is a direction like any other") {
   for (double size : {1e-165, 1e-200, 1e165})
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
