@@ -135,7 +135,7 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
     // A rounding of phi is one of reach, not of the difference that is squared.
     pass.value.size += std::abs(found.value) +
                        (std::abs(unit.sigma) + std::abs(unit.kappa)) * (1 + of_origin) +
-                       (pass.w_summed[j] + cross) * reach + theta * apart * (apart + 1e-5 * reach);
+                       (pass.w_summed[j] + cross) * reach + theta * apart * (apart + reach);
     y[j] = found.y;
     deviation[j] = activation(all.activation, unit.origin + unit.scale * found.y) - unit.centre;
   }

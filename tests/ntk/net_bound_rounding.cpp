@@ -120,6 +120,20 @@ TEST_CASE("net_bound: behind a norm, a layer's size and its inverse in the next 
   }
 }
 
+TEST_CASE("net_bound: of a layer whose weights are all 0, nothing but 0") {
+  Net net("dense(6) layernorm(affine=0) relu dense(3) relu dense(2) relu dense(1)", 2,
+          {.seed = 3, .dtype = DType::f64});
+  for (const std::size_t layer : {3, 5, 7}) {
+    const std::size_t weight = net.first_parameter(layer);
+    fill(net.layout().view(net.flat(), weight + 1), 0);
+    if (layer == 5) fill(net.layout().view(net.flat(), weight), 0);
+  }
+  const Interval bound = bound_net(net).outputs[0];
+  CHECK(bound.low <= 0);
+  CHECK(bound.high >= 0);
+  CHECK(bound.high - bound.low < 1e-200);
+}
+
 TEST_CASE("net_bound: a column whose squares underflow is a direction like any other") {
   for (double size : {1e-165, 1e-200, 1e165})
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
