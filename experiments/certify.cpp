@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <ostream>
+#include <utility>
 
 #include "../ntk/tail.h"
 #include "certify_trained.h"
@@ -70,7 +71,12 @@ Findings examine(const Choice& choice, const RegressionTask& task, const Regress
   status.show("largest Theta(x, x) ...");
   found.supremum = supremum_of(task, parse_spec(choice.regression.kernel.net), some, options);
   found.estimated = task.training().rows <= kEstimateRows;
-  found.certificate = certify(regression, found.supremum.value(), 0, found.estimated);
+  try {
+    found.certificate = certify(regression, found.supremum.value(), 0, found.estimated);
+  } catch (const Error&) {  // nothing but the estimate solves for more than y
+    if (!std::exchange(found.estimated, false)) throw;
+    found.certificate = certify(regression, found.supremum.value(), 0, false);
+  }
   if (found.supremum.searched)
     found.if_supremum = found.certificate.at(found.supremum.searched->value);
   status.show("searching for the largest |f(x)| ...");

@@ -61,12 +61,24 @@ std::shared_ptr<const InfiniteKernel> nngp_of(const Choice& choice, const Tensor
   return make_infinite(choice.regression.kernel, x.size(1), context, KernelOutput::nngp);
 }
 
-// [m, m] -> [m].
-Tensor diagonal_of(const Tensor& matrix) {
-  const std::int64_t m = matrix.size(0);
-  const std::vector<double> all = matrix.to_vector<double>();
+// The diagonal of covariance(rows, progress), [m], of so many rows of x at a time that no matrix of
+// them all is made.
+template <class F>
+Tensor variance_in_blocks(const Tensor& x, const WorkProgress& progress, F covariance) {
+  constexpr std::int64_t kRows = 1024;
+  const std::int64_t m = x.size(0);
   std::vector<double> values;
-  for (std::int64_t i = 0; i < m; ++i) values.push_back(all[static_cast<std::size_t>(i * m + i)]);
+  for (std::int64_t begin = 0; begin < m; begin += kRows) {
+    const std::int64_t rows = std::min(kRows, m - begin);
+    const Tensor block = covariance(x.slice(begin, begin + rows), [&](double done) {
+      if (progress)
+        progress((static_cast<double>(begin) + done * static_cast<double>(rows)) /
+                 static_cast<double>(m));
+    });
+    const std::vector<double> all = block.template to_vector<double>();
+    for (std::int64_t i = 0; i < rows; ++i)
+      values.push_back(all[static_cast<std::size_t>(i * rows + i)]);
+  }
   return Tensor::from(values, {m});
 }
 
@@ -79,7 +91,10 @@ class Converged : public Predictor {
   Tensor variance(const Tensor& x, const Choice& choice, const Context& context) const override {
     const WorkProgress progress = told("deviation", x);
     if (choice.deviation() == "gp") return regression_.variance(x, progress);
-    return diagonal_of(regression_.ensemble_covariance(*nngp_of(choice, x, context), x, progress));
+    const auto nngp = nngp_of(choice, x, context);
+    return variance_in_blocks(x, progress, [&](const Tensor& rows, const WorkProgress& told) {
+      return regression_.ensemble_covariance(*nngp, rows, told);
+    });
   }
   Json numbers(const Choice& choice, const RegressionTask& task,
                const Context& context) const override {
@@ -106,11 +121,14 @@ class Stopped : public Predictor {
                           : TrainingTime::descent(*choice.epochs, 2 * *choice.lr / rows_)) {
     check(!choice.lr || *choice.lr <= largest_lr(), "regress",
           "got --lr {}, with which gradient descent diverges: wanted at most {}",
-          choice.lr.value_or(0), brief(largest_lr(), 4));
+          choice.lr.value_or(0), brief_outward(largest_lr(), 4, -1));
   }
   Tensor mean(const Tensor& x) const override { return dynamics_.predict(x, time_); }
   Tensor variance(const Tensor& x, const Choice& choice, const Context& context) const override {
-    return diagonal_of(dynamics_.ensemble_covariance(*nngp_of(choice, x, context), x, time_));
+    const auto nngp = nngp_of(choice, x, context);
+    return variance_in_blocks(x, {}, [&](const Tensor& rows, const WorkProgress&) {
+      return dynamics_.ensemble_covariance(*nngp, rows, time_);
+    });
   }
   Json numbers(const Choice& choice, const RegressionTask& task,
                const Context& context) const override {
@@ -129,7 +147,7 @@ class Stopped : public Predictor {
   std::string line() const override {
     return fmt::format("eigenvalues from {} to {}: gradient descent is stable below --lr {}\n",
                        brief(dynamics_.eigenvalues().front()),
-                       brief(dynamics_.eigenvalues().back()), brief(largest_lr(), 4));
+                       brief(dynamics_.eigenvalues().back()), brief_outward(largest_lr(), 4, -1));
   }
 
  private:
@@ -180,6 +198,17 @@ void add_fit(Json& numbers, std::vector<std::vector<std::string>>& table, const 
   table.push_back({name, std::to_string(wanted.size()), brief(error, 4), brief(r2, 4)});
 }
 
+// In y's own units. Throws keel::Error where double does not hold one.
+std::vector<double> predictions(const RegressionTask& task, const Predictor& predictor,
+                                const Examples& examples, const std::string& file) {
+  std::vector<double> result =
+      task.standardiser().y_in_own_units(predictor.mean(task.inputs(examples)).to_vector<double>());
+  for (std::size_t i = 0; i < result.size(); ++i)
+    check(std::isfinite(result[i]), "regress", "{}: the prediction of row {} (from 0) is {}", file,
+          i, result[i]);
+  return result;
+}
+
 int run_regress(const Choice& choice, Context& context) {
   check_choice(choice);
   const OutputFolder folder(context.options.out.empty() ? "out/regress" : context.options.out);
@@ -195,13 +224,12 @@ int run_regress(const Choice& choice, Context& context) {
   Json numbers = predictor->numbers(choice, task, context);
   std::vector<std::vector<std::string>> table = {{"", "rows", "RMSE", "R^2"}};
   const Examples* saved = &task.training();
-  std::vector<double> predicted = task.standardiser().y_in_own_units(
-      predictor->mean(task.inputs(task.training())).to_vector<double>());
+  std::vector<double> predicted =
+      predictions(task, *predictor, task.training(), choice.regression.data);
   add_fit(numbers, table, "train", predicted, task.training().y);
   if (!choice.test.empty()) {
     saved = &test;
-    predicted =
-        task.standardiser().y_in_own_units(predictor->mean(task.inputs(test)).to_vector<double>());
+    predicted = predictions(task, *predictor, test, choice.test);
     numbers["test"] = choice.test;
     numbers["test_rows"] = test.rows;
     if (!test.y.empty()) add_fit(numbers, table, "test", predicted, test.y);

@@ -112,6 +112,59 @@ TEST_CASE("regress: repeated rows without a ridge are named; bad usage leaves no
   CHECK(ran.err == "keel: net: got a net of 2 outputs, wanted dense(1) at its end\n");
 }
 
+TEST_CASE("regress: the spread of an ensemble, in blocks of rows, is that of each row alone") {
+  const Data data;
+  const std::string rows = table_text(2, "");
+  std::string many;
+  for (int copy = 0; copy < 30; ++copy) many += rows;  // 1200, more than one block
+  const auto deviations = [&](const std::string& test, std::vector<std::string> more) {
+    more.insert(more.end(), {"--test", test, "--std", "ensemble", "--save", data.folder / "p.csv"});
+    REQUIRE(data.run("regress", more).code == 0);
+    const Table table = read_table(data.folder / "p.csv");
+    std::vector<double> result;
+    for (std::int64_t row = 0; row < table.rows; ++row) result.push_back(table.at(row, 2));
+    return result;
+  };
+  const std::string file = data.folder.file("many.csv", many);
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{"--ridge", "0.01"}, std::vector<std::string>{"--time", "3"}}) {
+    const std::vector<double> few = deviations(data.test, how), all = deviations(file, how);
+    REQUIRE(all.size() == 30 * few.size());
+    for (std::size_t row = 0; row < all.size(); ++row)
+      CHECK(all[row] == doctest::Approx(few[row % few.size()]).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("regress: a prediction that double does not hold is refused, and nothing written") {
+  const Data data;
+  const std::string far = data.folder.file("far.csv", "a,b,y,c\n1,2,3,4\n1e308,-1e308,1,1e308\n");
+  const Ran ran = data.run("regress", {"--mode", "empirical", "--ridge-relative", "1e-3", "--std",
+                                       "none", "--test", far, "--save", data.folder / "p.csv"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.find("far.csv: the prediction of row 1 (from 0) is ") != std::string::npos);
+  CHECK(!std::filesystem::exists(data.folder / "p.csv"));
+}
+
+TEST_CASE("certify: of a target that never changes, and one too small for squares") {
+  const Data data;
+  std::string constant = "a,y\n", tiny = "a,y\n";
+  for (int row = 0; row < 100; ++row) {
+    constant += fmt::format("{},2.5\n", std::sin(row));
+    tiny += fmt::format("{},{}e-170\n", std::sin(row), row);
+  }
+  const auto certify = [&](const std::string& table, std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"certify", "--net", "dense(64) layernorm gelu dense(64) gelu dense(1)", "--data",
+                 table, "--target", "y", "--out", data.folder / "out", "--device", "cpu"});
+    return run_keel(more);
+  };
+  const Ran ran = certify(data.folder.file("constant.csv", constant), {"--ridge", "1e-9"});
+  CHECK(ran.code == 0);
+  CHECK(data.summary()["bound"].get<double>() >= data.summary()["largest_found"].get<double>());
+  CHECK(certify(data.folder.file("tiny.csv", tiny), {"--ridge-relative", "1e-2"})
+            .err.find("in size, wanted 0 or 1e-150 at the least: scale it") != std::string::npos);
+}
+
 TEST_CASE("regress: training that stops early tends to the solve") {
   const Data data;
   const auto r2_of = [&](std::vector<std::string> more) {
@@ -134,6 +187,9 @@ TEST_CASE("regress: training that stops early tends to the solve") {
   CHECK(ran.code == 1);
   CHECK(ran.err.starts_with(
       "keel: regress: got --lr 1000000, with which gradient descent diverges: "));
+  // What it says is allowed, is.
+  const std::string most = ran.err.substr(ran.err.rfind(' ') + 1);
+  CHECK(data.run("regress", {"--epochs", "10", "--lr", most.substr(0, most.size() - 1)}).code == 0);
   CHECK(data.run("regress", {"--epochs", "10"}).code == 2);
   CHECK(data.run("regress", {"--time", "1", "--ridge", "0.1"}).code == 2);
   CHECK(data.run("regress", {"--time", "1", "--std", "gp"}).code == 2);
