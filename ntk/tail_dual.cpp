@@ -29,36 +29,6 @@ Vector eigen(Vector& matrix, std::int64_t n) {
 
 }  // namespace
 
-Multipliers::Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa,
-                         const NormImage* of_image) {
-  for (std::size_t l = 0; l < depth; ++l) {
-    sigma.push_back(size);
-    CouplingPlace place{.kappa = size += layers[l].size()};
-    if (l == 0) {
-      kappas = one_kappa ? 1 : layers[0].size();
-      half = size += kappas;
-      ++size;
-    } else {
-      const std::size_t before = layers[l - 1].size();
-      place.crosses = l == 1 && !one_kappa;
-      place.theta = size += layers[l].size();
-      place.shift = size += before;
-      place.cross = size += before;
-      place.slack = size += place.crosses ? before : 0;
-      ++size;
-    }
-    coupling.push_back(place);
-  }
-  image = size;
-  if (of_image) size += of_image->multipliers();
-  not_negative.assign(size, false);
-  for (std::size_t i = image; i < size; ++i) not_negative[i] = of_image->not_negative(i - image);
-  not_negative[half] = true;
-  coupled.assign(size, false);
-  for (std::size_t l = 1; l < depth; ++l)
-    for (std::size_t i = coupling[l].kappa; i <= coupling[l].slack; ++i) coupled[i] = true;
-}
-
 TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<Units>& layers,
                    std::size_t depth, bool one_kappa, bool with_image)
     : rows_(rows),

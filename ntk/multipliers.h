@@ -1,0 +1,20 @@
+// The multipliers of a dual, all in one vector.
+#pragma once
+
+#include "coupling.h"
+
+namespace keel {
+
+/// Where the multipliers of a dual lie in one vector: of the first units sigma and kappa, one each
+/// (or one kappa for all), of the half-space, then of each later layer its sigmas and those of its
+/// coupling, and at the end those of the image.
+struct Multipliers {
+  Multipliers(const std::vector<Units>& layers, std::size_t depth, bool one_kappa,
+              const NormImage* image);
+  std::size_t kappas = 0, half = 0, image = 0, size = 0;
+  std::vector<std::size_t> sigma{};       ///< where each layer's begin
+  std::vector<CouplingPlace> coupling{};  ///< of each layer; of the first only its kappas' place
+  std::vector<bool> not_negative{}, coupled{};
+};
+
+}  // namespace keel
