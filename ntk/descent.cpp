@@ -163,12 +163,12 @@ Descent descend_from(const TailDual& dual, const NormImage* image, const std::ve
                      const Vector& v, double constant, std::int64_t rank, const DescentSteps& steps,
                      const Vector& from) {
   // Where couplings have to follow, longer steps lose what `from` had.
-  const double kLongest = layers.size() > 1 ? 0.03 : 0.1;
+  const double longest = layers.size() > 1 ? 0.03 : 0.1;
   const Multipliers& at = dual.multipliers();
   Start start = start_of(at, layers, v, rank);
   start.x = from;
   if (image) set_image_steps(start, at, *image, image->rank());
-  return minimise(dual, v, constant, start, steps, kLongest);
+  return minimise(dual, v, constant, start, steps, longest);
 }
 
 }  // namespace keel

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "../kernels/eigen.h"
 #include "../kernels/one_blas_thread.h"
@@ -14,8 +13,6 @@ namespace keel {
 namespace {
 
 using Vector = std::vector<double>;
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // Eigenvalues ascending, and the matrix's rows become the eigenvectors.
 Vector eigen(Vector& matrix, std::int64_t n) {
@@ -269,7 +266,7 @@ TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vec
   pass.couplings.resize(depth_);
   for (std::size_t l = 1; l < depth_; ++l) {
     pass.couplings[l].move_to(layers_[l], rows_, at_.coupling[l], x);
-    if (!pass.couplings[l].finite()) return {kInfinite, kInfinite};
+    if (!pass.couplings[l].finite()) return {HUGE_VAL, HUGE_VAL};
   }
   for (double& part : pass.w_summed) part = std::abs(part);
   pass.value = {constant, std::abs(constant)};

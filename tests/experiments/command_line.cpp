@@ -44,6 +44,8 @@ TEST_CASE("command line: bad usage is one line and 2") {
     return ran.err;
   };
   CHECK(usage({"figures"}).starts_with("keel: usage: got command 'figures', wanted one of info"));
+  CHECK(usage({"--threads", "1", "info"})
+            .starts_with("keel: usage: got '--threads' before any command, wanted keel COMMAND"));
   CHECK(usage({"info", "--colour"}) ==
         "keel: usage: The following argument was not expected: --colour\n");
   CHECK(usage({"info", "--device", "tpu"}) ==

@@ -72,6 +72,7 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
   };
   CHECK(message_of([] { read_safetensors("/no/such/file"); }) ==
         "safetensors: /no/such/file: cannot open: No such file or directory");
+  CHECK(message_of([] { read_safetensors("/"); }) == "safetensors: /: got a folder, wanted a file");
   CHECK(message("abc") == "got 3 bytes, wanted at least the 8 of a header's length");
   CHECK(message("this is no such file at all") ==
         "truncated or no safetensors file: says its header has 2338328219631577204 bytes, the file "

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "../../ntk/net_bound.h"
 #include "naive_tail.h"
