@@ -73,7 +73,7 @@ def row_program(program):
 
 def layer_norm_kernels():
     kernels = {}
-    for width, back_threads in ((128, 128), (768, 128), (4096, 512)):
+    for width, back_threads in ((64, 128), (128, 128), (256, 128), (768, 128), (4096, 512)):
         for op, threads in (("Forward", 128), ("Backward", back_threads)):
             for relu in (False, True):
                 program = f"LayerNorm{op}<float, true, {'true' if relu else 'false'}>"

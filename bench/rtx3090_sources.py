@@ -40,7 +40,8 @@ def arithmetic(expression, names):
 class Launchers:
     """Groups and widths as kernels/launch.cuh has them."""
     PATH = "kernels/launch.cuh"
-    GROUP = (r"(?:if \(tiling\.width <= (\w+)\)\s+(?:return )?)?"
+    GROUP = (r"(?:if constexpr \((kBetween)?[^\n]*\)\s+)?"
+             r"(?:if \(tiling\.width <= (\w+)\)\s+(?:return )?)?"
              r"launch_with<CudaGroup<([^,<>]+), ([^,<>]+), Scalar(?:, kWholeRuns)?>>\(")
 
     def __init__(self):
@@ -51,21 +52,26 @@ class Launchers:
         held = wanted(self.PATH, r"kWidestHeld =\s+kRereads<Program> \? (\d+) / "
                                  r"sizeof\(typename Program::Scalar\)\s*: (\d+);")
         wanted(self.PATH, r"kHeld = kWidestHeld<Program>;")
+        wanted(self.PATH, r"kMiddle = kLong \? kNarrow : kSlots;")
+        wanted(self.PATH, r"kBetween = kRereads<Program>;")
         self.widest_read_once = int(held[2])
         wanted(self.PATH, r"kLong = kLongRuns<Program> && kDoubled == 1;")
         found = re.findall(self.GROUP, text_of(self.PATH))
-        self.groups = {}  # {(scalar, long runs): [(widest row, members, slots)]}
+        # {(scalar, long runs): [(widest row, members, slots, whether only what rereads has it)]}
+        self.groups = {}
         for scalar, doubled in (("float", 1), ("double", 2)):
             for long_runs in (True, False):
                 which = 1 if long_runs and doubled == 1 else 2
                 names = {"kDoubled": doubled, "kNarrow": narrow[which],
                          "kSlots": slots[1] if which == 1 else int(slots[2]) // doubled}
                 names["kHeld"] = int(held[1]) // (4 * doubled)
+                names["kMiddle"] = names["kNarrow" if which == 1 else "kSlots"]
                 self.groups[scalar, long_runs] = [
                     (arithmetic(widest, names) if widest else 1 << 62, arithmetic(members, names),
-                     arithmetic(count, names)) for widest, members, count in found]
-        if len(found) != 4:
-            raise Stale(f"{self.PATH}: wanted four groups, got {found}")
+                     arithmetic(count, names), bool(between))
+                    for between, widest, members, count in found]
+        if len(found) != 6:
+            raise Stale(f"{self.PATH}: wanted six groups, got {found}")
         self.run = int(wanted(self.PATH, r"launch_tiles<1024, 1024>\(device, \{1, n, (\d+)\}")[1])
         self.pairs = int(wanted(self.PATH, r"\bdevice\S*\) \? (\d+) : \d+\}")[1])
         no_dynamic_shared(self.PATH)
@@ -75,8 +81,9 @@ class Launchers:
     def group(self, scalar, width, long_runs, rereads, whole):
         """(its name, members, groups a block): who works on rows of this width."""
         held = 1 << 62 if rereads else self.widest_read_once
-        members, slots = next(g[1:] for g in self.groups[scalar, long_runs]
-                              if width <= g[0] and (g[0] <= held or g[2] == 0))
+        members, slots = next(g[1:3] for g in self.groups[scalar, long_runs]
+                              if width <= g[0] and (g[0] <= held or g[2] == 0)
+                              and (rereads or not g[3]))
         whole = whole and slots > 0  # what streams does not ask
         name = f"CudaGroup<{members}, {slots}, {scalar}, {str(whole).lower()}>"
         return name, members, 1 if members > 32 else self.threads // members

@@ -9,11 +9,12 @@
 //
 // A Program names the type it computes in as Scalar: a GPU's registers hold half as many doubles.
 // One of rows may say how long they can be (kNarrowest, kWidest: no kernel is compiled that no test
-// could run), that it reads them more than once (kRereads), that it keeps few rows in registers, so
-// that a thread may hold 16 or 32 elements of one (kLongRuns), how many blocks of 128 threads a
-// multiprocessor is to hold where a warp has a row (kWarpBlocks), and whether every row begins at a
-// multiple of sixteen bytes and is a multiple of sixteen bytes long (whole_runs()): a GPU has a
-// kernel for those that asks nothing of single elements.
+// could run), that it reads them more than once (kRereads: it also has groups for up to 64 and 256
+// columns), that it keeps few rows in registers, so that a thread may hold 16 or 32 elements of one
+// (kLongRuns), how many blocks of 128 threads a multiprocessor is to hold where a thread has four
+// elements of a row (kWarpBlocks), and whether every row begins at a multiple of sixteen bytes and
+// is a multiple of sixteen bytes long (whole_runs()): a GPU has a kernel for those that asks
+// nothing of single elements.
 #pragma once
 
 #include <algorithm>
@@ -133,7 +134,9 @@ inline constexpr int kWidestHeld = kRereads<Program> ? 16384 / sizeof(typename P
 // Elements of a row that the GPU's group for this width holds; a streaming group holds any number.
 template <class Program>
 constexpr int64_t held_elements(int64_t width) {
+  if (kRereads<Program> && width <= 64) return 64;
   if (width <= 128) return 128;
+  if (kRereads<Program> && width <= 256) return 256;
   if (width <= 1024) return 1024;
   return width <= kWidestHeld<Program> ? kWidestHeld<Program> : std::numeric_limits<int64_t>::max();
 }
@@ -166,8 +169,11 @@ template <class Group>
 inline constexpr int kGroupsPerBlock = Group::kWarps > 1 ? 1 : 128 / Group::kMembers;
 
 // Blocks that a multiprocessor is to hold at least: what registers there are, divided by them.
+// Not where a thread has eight elements of a row: it would spill.
 template <class Group, class Program>
-inline constexpr int kFewestBlocks = Group::kMembers == 32 ? warp_blocks<Program>() : 0;
+inline constexpr int kFewestBlocks = Group::kMembers <= 32 && Group::kSlots <= 4
+                                         ? warp_blocks<Program>()
+                                         : 0;
 
 template <class Group, class Program>
 __global__ void __launch_bounds__(Group::kMembers* kGroupsPerBlock<Group>,
@@ -191,6 +197,8 @@ void launch_with(Device device, const Tiling& tiling, const Program& program) {
 // A group's size follows the row's: eight elements a thread keep even a backward's eight rows
 // within registers, half as many where they are doubles. A Program of few rows of float32 holds
 // more of each: there are fewer threads to repeat what all of a row do, and to exchange sums.
+// Programs that reread their rows, Layer Norm, have groups between: where half the threads had no
+// element of a row, a multiprocessor took longer to issue instructions than memory takes.
 template <bool kWholeRuns, int kNarrowest, int kWidest, class Program>
 void launch_held(Device device, const Tiling& tiling, const Program& program) {
   using Scalar = typename Program::Scalar;
@@ -198,10 +206,20 @@ void launch_held(Device device, const Tiling& tiling, const Program& program) {
   constexpr bool kLong = kLongRuns<Program> && kDoubled == 1;
   constexpr int kSlots = kLong ? 32 : 8 / kDoubled;
   constexpr int kNarrow = kLong ? 16 : 4;
+  constexpr int kMiddle = kLong ? kNarrow : kSlots;
+  constexpr bool kBetween = kRereads<Program>;
   constexpr int kHeld = kWidestHeld<Program>;
+  if constexpr (kBetween && kNarrowest <= 64)
+    if (tiling.width <= 64)
+      return launch_with<CudaGroup<64 / kNarrow, kNarrow, Scalar, kWholeRuns>>(device, tiling,
+                                                                               program);
   if constexpr (kNarrowest <= 128)
     if (tiling.width <= 128)
       return launch_with<CudaGroup<128 / kNarrow, kNarrow, Scalar, kWholeRuns>>(device, tiling,
+                                                                                program);
+  if constexpr (kBetween && kWidest > 128)
+    if (tiling.width <= 256)
+      return launch_with<CudaGroup<256 / kMiddle, kMiddle, Scalar, kWholeRuns>>(device, tiling,
                                                                                 program);
   if constexpr (kWidest > 128)
     if (tiling.width <= 1024)

@@ -31,9 +31,9 @@ struct Size {
   std::int64_t n, d;
 };
 inline const std::vector<Size>& sizes() {
-  static const std::vector<Size> all = {{1, 1},    {3, 1},    {5, 33},   {0, 7},
-                                        {67, 128}, {4, 130},  {2, 513},  {3, 768},
-                                        {2, 1025}, {2, 2048}, {2, 5001}, {70000, 3}};
+  static const std::vector<Size> all = {{1, 1},   {3, 1},    {5, 33},   {0, 7},    {53, 64},
+                                        {3, 101}, {67, 128}, {4, 131},  {9, 256},  {2, 513},
+                                        {3, 768}, {2, 1025}, {2, 2048}, {2, 5001}, {70000, 3}};
   return all;
 }
 /// The sizes small enough for finite differences, and for 32 threads at barriers.

@@ -162,7 +162,7 @@ inline Work fused(const char* name, int inputs, std::int64_t members, std::int64
 
 inline std::vector<Work> all() {
   std::vector<Work> works;
-  for (const std::int64_t cols : {128, 768, 4096}) {
+  for (const std::int64_t cols : {64, 128, 256, 768, 4096}) {
     works.push_back(layer_norm_forward(cols < 1000 ? 64 : 4, cols));
     works.push_back(layer_norm_backward(cols < 1000 ? 64 : 4, cols));
   }

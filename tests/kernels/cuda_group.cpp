@@ -61,10 +61,15 @@ struct Repeat {
 
 using Float = CudaGroup<128, 8, float>;
 using Quarter = CudaGroup<8, 16, float>;
+using Eighth = CudaGroup<4, 16, float>;
 using WholeQuarter = CudaGroup<8, 16, float, true>;
 using WholeWarp = CudaGroup<32, 32, float, true>;
 using WholeDoubles = CudaGroup<256, 4, double, true>;
+TYPE_TO_STRING_AS("eighth of a warp", Eighth);
 TYPE_TO_STRING_AS("quarter of a warp", Quarter);
+TYPE_TO_STRING_AS("half a warp", CudaGroup<16, 16, float>);
+TYPE_TO_STRING_AS("half a warp of doubles", CudaGroup<16, 4, double>);
+TYPE_TO_STRING_AS("2 warps of doubles", CudaGroup<64, 4, double>);
 TYPE_TO_STRING_AS("quarter of a warp, whole runs", WholeQuarter);
 TYPE_TO_STRING_AS("warp of long rows", CudaGroup<32, 32, float>);
 TYPE_TO_STRING_AS("warp of long rows, whole runs", WholeWarp);
@@ -80,7 +85,9 @@ TYPE_TO_STRING_AS("16 warps of doubles, streaming", CudaGroup<512, 0, double>);
 TEST_CASE_TEMPLATE("laws of a GPU's group", Group, CudaGroup<32, 4, float>,
                    CudaGroup<32, 4, double>, Float, CudaGroup<256, 4, double>,
                    CudaGroup<512, 8, float>, CudaGroup<512, 0, float>, CudaGroup<512, 0, double>,
-                   Quarter, WholeQuarter, CudaGroup<32, 32, float>, WholeWarp, WholeDoubles) {
+                   Eighth, CudaGroup<16, 16, float>, CudaGroup<16, 4, double>,
+                   CudaGroup<64, 4, double>, Quarter, WholeQuarter, CudaGroup<32, 32, float>,
+                   WholeWarp, WholeDoubles) {
   for (const int64_t n : lengths<Group>())
     // Off by one element: accesses of 16 bytes are not allowed there.
     for (const int64_t offset : {0, 1}) {

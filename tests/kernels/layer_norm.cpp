@@ -138,7 +138,7 @@ TEST_CASE("a NaN or an infinity makes its own row NaN and no other") {
 TEST_CASE("rows side by side keep to themselves, whichever ways of the arithmetic they take") {
   // A GPU's warp has several short rows: plain, out of the plain range, constant, not a number.
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (std::int64_t cols : {4, 100, 128, 129}) {
+  for (std::int64_t cols : {4, 64, 100, 128, 129, 256, 257}) {
     constexpr std::int64_t kRows = 13;
     const auto width = static_cast<std::size_t>(cols);
     std::vector<float> entries = normal({kRows, cols}, {1, 1}).to_vector<float>();
@@ -163,7 +163,7 @@ TEST_CASE("rows side by side keep to themselves, whichever ways of the arithmeti
 }
 
 TEST_CASE("a row has the same bits whether or not it begins where wide accesses can") {
-  for (std::int64_t cols : {128, 768, 2052}) {
+  for (std::int64_t cols : {64, 128, 256, 768, 2052}) {
     CAPTURE(cols);
     constexpr std::int64_t kRows = 5;
     const Tensor x = normal({kRows * cols}, {1, 1}), gain = normal({cols}, {1, 2});
@@ -182,7 +182,8 @@ TEST_CASE("a row has the same bits whether or not it begins where wide accesses 
 }
 
 TEST_CASE("the fused op equals layer_norm followed by relu, forward and backward, bit for bit") {
-  for (Size size : {Size{1, 1}, Size{100, 128}, Size{7, 33}, Size{40, 777}}) {
+  for (Size size :
+       {Size{1, 1}, Size{40, 64}, Size{100, 128}, Size{7, 33}, Size{20, 256}, Size{40, 777}}) {
     CAPTURE(size.d);
     const Tensor x = normal({size.n, size.d}, {1, 1}), gain = normal({size.d}, {1, 2});
     const Tensor bias = normal({size.d}, {1, 3}), d_out = normal({size.n, size.d}, {1, 4});
