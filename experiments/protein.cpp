@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "../core/random.h"
+#include "../nn/streams.h"
 
 namespace keel {
 namespace {
@@ -14,7 +15,6 @@ namespace fs = std::filesystem;
 constexpr const char* kTarget = "RMSD";
 constexpr std::int64_t kColumns = 10, kArchiveRows = 45730;
 constexpr double kTrainingShare = 0.9;
-constexpr std::uint64_t kSplitStream = std::uint64_t{1} << 61;  // beside those of nn/streams.h
 
 // The file itself, or that of a folder.
 std::string find_file(const std::string& path) {
@@ -79,7 +79,7 @@ ProteinSplit split_protein(const Protein& protein, std::uint64_t seed) {
                     fmt::format("got {} rows with F1 (the first feature) below 20000 and {} "
                                 "others, wanted at least 15 and 2",
                                 count, split.ood.size()));
-  const std::vector<std::int64_t> order = permutation(count, {seed, kSplitStream});
+  const std::vector<std::int64_t> order = permutation(count, {seed, streams::split()});
   for (std::int64_t i = 0; i < count; ++i)
     (i < training ? split.train : split.id).push_back(inside[order[i]]);
   std::sort(split.id.begin(), split.id.end());

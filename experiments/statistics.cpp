@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "../core/error.h"
+#include "../core/max_or_nan.h"
 
 namespace keel {
 namespace {
@@ -19,6 +20,16 @@ double squares_about(std::span<const double> values, double centre) {
   double sum = 0;
   for (double value : values) sum += (value - centre) * (value - centre);
   return sum;
+}
+
+// In a unit, a power of two, in which no square leaves double.
+double root_mean_square(std::span<const double> values) {
+  double largest = 0, sum = 0;
+  for (double value : values) largest = max_or_nan(largest, std::abs(value));
+  if (largest == 0 || !std::isfinite(largest)) return largest;
+  const double unit = std::exp2(std::ilogb(largest));
+  for (double value : values) sum += value / unit * (value / unit);
+  return unit * std::sqrt(sum / static_cast<double>(values.size()));
 }
 
 // Asked of the values, since squares about a rounded mean are not zero.
@@ -99,10 +110,9 @@ double sample_deviation(std::span<const double> values) {
 
 double rmse(std::span<const double> predicted, std::span<const double> wanted) {
   check_pair("rmse", predicted, wanted, 1);
-  double sum = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    sum += (predicted[i] - wanted[i]) * (predicted[i] - wanted[i]);
-  return std::sqrt(sum / static_cast<double>(wanted.size()));
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < wanted.size(); ++i) errors.push_back(predicted[i] - wanted[i]);
+  return root_mean_square(errors);
 }
 
 double relative_distance(std::span<const double> a, std::span<const double> b) {
@@ -119,9 +129,11 @@ double relative_distance(std::span<const double> a, std::span<const double> b) {
 double r_squared(std::span<const double> predicted, std::span<const double> wanted) {
   check_pair("r_squared", predicted, wanted, 1);
   if (all_equal(wanted)) return std::numeric_limits<double>::quiet_NaN();
-  const double error = rmse(predicted, wanted);
-  return 1 - error * error * static_cast<double>(wanted.size()) /
-                 squares_about(wanted, mean_of(wanted));
+  const double mean = mean_of(wanted);
+  std::vector<double> spread;
+  for (double value : wanted) spread.push_back(value - mean);
+  const double share = rmse(predicted, wanted) / root_mean_square(spread);
+  return 1 - share * share;
 }
 
 double least_squares_slope(std::span<const double> x, std::span<const double> y) {
@@ -132,6 +144,15 @@ double least_squares_slope(std::span<const double> x, std::span<const double> y)
   check(!all_equal(x), "least_squares_slope", "got {} equal x, wanted at least two different ones",
         x.size());
   return both / squares_about(x, centre_x);
+}
+
+double slope_half_width(std::span<const double> x, std::span<const double> y) {
+  const double slope = least_squares_slope(x, y), degrees = static_cast<double>(x.size()) - 2;
+  if (degrees < 1) return std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> off;
+  for (std::size_t i = 0; i < x.size(); ++i) off.push_back(y[i] - slope * x[i]);
+  const double variance = squares_about(off, mean_of(off)) / degrees;
+  return student_t_quantile(0.975, degrees) * std::sqrt(variance / squares_about(x, mean_of(x)));
 }
 
 }  // namespace keel

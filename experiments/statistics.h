@@ -37,4 +37,8 @@ double r_squared(std::span<const double> predicted, std::span<const double> want
 /// Slope of the least-squares line of y over x; at least two points and two different x.
 double least_squares_slope(std::span<const double> x, std::span<const double> y);
 
+/// Half the width of that slope's 95% interval, by what y is off the line: Student's t of n - 2
+/// degrees of freedom times the standard error. NaN of two points.
+double slope_half_width(std::span<const double> x, std::span<const double> y);
+
 }  // namespace keel

@@ -184,7 +184,9 @@ void check_header(const std::string& file, const std::vector<std::string_view>& 
   if (std::all_of(fields.begin(), fields.end(), [&](std::string_view field) {
         return std::find(std::begin(kMissing), std::end(kMissing), field) != std::end(kMissing);
       }))
-    refuse(file, {1}, "got '{}' everywhere, wanted names or numbers", fields[0]);
+    refuse(file, {1}, "got {}, wanted names or numbers",
+           fields[0].empty() ? "nothing but separators"
+                             : fmt::format("'{}' first and no name", fields[0]));
 }
 
 // Tables without names are often written with a header 0, 1, 2, ...

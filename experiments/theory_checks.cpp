@@ -9,6 +9,7 @@
 #include "../kernels/gemm.h"
 #include "../kernels/layer_norm.h"
 #include "../kernels/solve_lower.h"
+#include "../nn/streams.h"
 #include "../ntk/jacobian.h"
 #include "statistics.h"
 #include "text_table.h"
@@ -111,7 +112,8 @@ std::vector<Check> check_convergence(std::int64_t seeds, const Context& context,
                                      const std::function<void()>& progress) {
   constexpr std::int64_t kInputs = 3, kRows = 6;
   const Tensor x =
-      normal({kRows, kInputs}, {context.options.seed, 0}, 1, DType::f64).to(context.device);
+      normal({kRows, kInputs}, {context.options.seed, streams::inputs()}, 1, DType::f64)
+          .to(context.device);
   std::vector<Check> checks;
   for (const TheoryNet& net : widened_nets()) {
     const auto kernel = theory_kernel(net, kInputs, context.device);
@@ -138,14 +140,14 @@ std::vector<Check> check_convergence(std::int64_t seeds, const Context& context,
     const double rate = least_squares_slope(log_width, log_distance);
     std::vector<double> rates;
     for (const auto& one : log_by_seed) rates.push_back(least_squares_slope(log_width, one));
-    const double interval = seeds > 1 ? mean_with_interval(rates).half_width : 0;
+    const double interval = seeds > 1 ? mean_with_interval(rates).half_width
+                                      : slope_half_width(log_width, log_distance);
     Check check;
     check.statement =
         fmt::format("{}: Theta of nets of width w tends to its limit as w^-1/2", net.label);
-    check.measured = fmt::format(
-        "rate {}; distance {} at w = {}, {} at w = {}",
-        seeds > 1 ? fmt::format("{:.2f} +- {:.2f}", rate, interval) : fmt::format("{:.2f}", rate),
-        brief(distances.front(), 2), kWidths.front(), brief(distances.back(), 2), kWidths.back());
+    check.measured = fmt::format("rate {:.2f} +- {:.2f}; distance {} at w = {}, {} at w = {}", rate,
+                                 interval, brief(distances.front(), 2), kWidths.front(),
+                                 brief(distances.back(), 2), kWidths.back());
     // Widths are finite, so the rate need not be the limit's; seeds are few, so it has an error.
     check.holds = rate < -0.25 && std::abs(rate + 0.5) < 0.15 + interval;
     check.numbers = {{"net", net.name},   {"spec", net.spec(kWidths.back())},
@@ -240,7 +242,8 @@ std::vector<Check> check_minimisers(const Context& context) {
   constexpr std::int64_t kWidth = 128, kRows = 10, kInputs = 2;
   constexpr double kAt = 20;  // (20, 20): far from the data, which are standard normal
   std::vector<double> x =
-      normal({kRows, kInputs}, {context.options.seed, 0}, 1, DType::f64).to_vector<double>();
+      normal({kRows, kInputs}, {context.options.seed, streams::inputs()}, 1, DType::f64)
+          .to_vector<double>();
   x.insert(x.end(), {kAt, kAt});
   const TheoryNet& every = theory_nets()[3];
   Net net(every.spec(kWidth), kInputs, finite_options(context, 1));

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "../core/random.h"
+#include "../nn/streams.h"
 #include "../nn/trainer.h"
 #include "boosting.h"
 #include "examples.h"
@@ -85,7 +86,7 @@ struct Split {
 
 // A random tenth of the rows is for testing.
 Split split_of(const Set& set, std::uint64_t seed) {
-  const std::vector<std::int64_t> order = permutation(set.table.rows, {seed, 0});
+  const std::vector<std::int64_t> order = permutation(set.table.rows, {seed, streams::split()});
   const std::size_t test = order.size() / 10;
   const Examples training = examples_of(set, std::span(order).subspan(test));
   return {training, examples_of(set, std::span(order).first(test)),

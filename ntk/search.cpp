@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../core/random.h"
+#include "../nn/streams.h"
 #include "length.h"
 
 namespace keel {
@@ -109,7 +110,8 @@ class Rays {
       add(axis.data());
     }
     for (const Tensor& from :
-         {starts, normal({options.directions, width}, {options.seed, 0}, 1, DType::f64)}) {
+         {starts, normal({options.directions, width}, {options.seed, streams::directions()}, 1,
+                         DType::f64)}) {
       const std::vector<double> rows = from.to_vector<double>();
       for (std::size_t at = 0; at < rows.size(); at += width_) add(&rows[at]);
     }

@@ -51,10 +51,27 @@ TEST_CASE("statistics: fits") {
   CHECK(r_squared(predicted, wanted) == doctest::Approx(-1));
   CHECK(r_squared(wanted, wanted) == 1);
   CHECK(r_squared(mean, wanted) == doctest::Approx(0));
+  for (const double scale : {1e-300, 1e-200, 1e200, 1e300}) {  // squares leave double
+    CAPTURE(scale);
+    std::vector<double> a, b;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      a.push_back(scale * predicted[i]);
+      b.push_back(scale * wanted[i]);
+    }
+    CHECK(rmse(a, b) == doctest::Approx(scale * std::sqrt(4.0 / 3)).epsilon(1e-12));
+    CHECK(r_squared(a, b) == doctest::Approx(-1));
+  }
+  const std::vector<double> none = {1, NAN, 3};
+  CHECK(std::isnan(rmse(none, wanted)));
   const std::vector<double> constant = {0.1, 0.1, 0.1};  // their mean is not 0.1
   CHECK(std::isnan(r_squared(wanted, constant)));
   const std::vector<double> line = {7, 10, 13};
   CHECK(least_squares_slope(wanted, line) == doctest::Approx(3));
+  // Slope 0.9, residuals -0.2, 0.4, -0.2, of one degree of freedom: se = sqrt(0.24 / 2).
+  const std::vector<double> bent = {1, 2.5, 2.8};
+  CHECK(least_squares_slope(wanted, bent) == doctest::Approx(0.9));
+  CHECK(slope_half_width(wanted, bent) == doctest::Approx(12.706204736 * std::sqrt(0.12)));
+  CHECK(std::isnan(slope_half_width(std::span(wanted).first(2), std::span(bent).first(2))));
   CHECK_THROWS_WITH_AS(least_squares_slope(constant, line),
                        "least_squares_slope: got 3 equal x, wanted at least two different ones",
                        Error);

@@ -51,7 +51,10 @@ TEST_CASE("table: a first line that is neither names nor data") {
         "d.csv: line 1: got the columns' numbers, 0 to 2, wanted their names or data");
   CHECK(parse_table("0 1 2\n", "d").values == Values{0, 1, 2});
   CHECK(parse_table("0,1\n5,6\n", "d").values == Values{0, 1, 5, 6});
-  CHECK(refusal("NA,NA\n5,6\n") == "d.csv: line 1: got 'NA' everywhere, wanted names or numbers");
+  CHECK(refusal("NA,NA\n5,6\n") ==
+        "d.csv: line 1: got 'NA' first and no name, wanted names or numbers");
+  CHECK(refusal(",,\n5,6,7\n") ==
+        "d.csv: line 1: got nothing but separators, wanted names or numbers");
 }
 
 TEST_CASE("table: numbers keep every digit, and the smallest are not refused") {
