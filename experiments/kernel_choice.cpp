@@ -13,7 +13,7 @@ Parameterisation parameterisation_of(const KernelChoice& choice) {
 
 }  // namespace
 
-void declare_kernel(CLI::App& app, KernelChoice& choice) {
+void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtypes) {
   app.add_option("--net", choice.net, "SPEC: \"dense(128) layernorm relu dense(1)\"")->required();
   std::string modes = "infinite: the limit of wide nets; empirical: of nets with the SPEC's widths";
   std::vector<std::string> names = {"infinite", "empirical"};
@@ -26,7 +26,7 @@ void declare_kernel(CLI::App& app, KernelChoice& choice) {
                  "parameterisation, which scales the kernel: ntk or standard")
       ->check(CLI::IsMember({"ntk", "standard"}))
       ->capture_default_str();
-  app.add_option("--dtype", choice.dtype, "f32 or f64")
+  app.add_option("--dtype", choice.dtype, dtypes)
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
   app.add_option("--sigma-w2", choice.sigma_w2, "weight variance times fan-in, of dense layers")

@@ -24,7 +24,8 @@ struct KernelChoice {
 };
 
 /// --net, --mode, --param, --dtype, --sigma-w2, --first-sigma-w2, --sigma-b2, --seeds, --weights.
-void declare_kernel(CLI::App& app, KernelChoice& choice);
+/// `dtypes`: what f32 and f64 are of.
+void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtypes);
 
 /// Throws UsageError where options contradict each other.
 void check_kernel(const KernelChoice& choice);

@@ -133,6 +133,7 @@ class Stopped : public Predictor {
   Json numbers(const Choice& choice, const RegressionTask& task,
                const Context& context) const override {
     Json json = data_json(choice.regression, task, context);
+    if (choice.regression.kernel.infinite()) json["dtype"] = "f64";  // eigenvalues and all
     if (choice.time) {
       json["time"] = *choice.time;
     } else {

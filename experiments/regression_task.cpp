@@ -25,7 +25,8 @@ std::string plan_line(const MemoryPlan& plan, std::int64_t rows) {
 
 void declare_regression(CLI::App& app, RegressionChoice& choice) {
   choice.kernel.dtype = "f32";
-  declare_kernel(app, choice.kernel);
+  declare_kernel(app, choice.kernel,
+                 "of the factor, refined in double, and of empirical nets: f32 or f64");
   app.add_option("--data", choice.data, "CSV or whitespace table, with or without a header")
       ->required();
   app.add_option("--target", choice.target, "column to predict: its name, or its number from 0")

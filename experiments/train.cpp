@@ -49,7 +49,8 @@ Tensor to_device(const std::vector<double>& values, std::int64_t rows, Device de
   return Tensor::from(values, {rows, cols}).to(DType::f32).to(device);
 }
 
-Rows predict(const Net& net, const Standardiser& standardiser, const Examples& examples) {
+Rows predict(const Net& net, const Standardiser& standardiser, const Examples& examples,
+             const std::string& file) {
   const Tensor x = to_device(standardiser.x(examples), examples.rows, net.options().device);
   const std::vector<double> all = net.predict(x).to_vector<double>();
   Rows rows;
@@ -58,7 +59,8 @@ Rows predict(const Net& net, const Standardiser& standardiser, const Examples& e
     for (double& value : rows.back()) value = standardiser.y_in_own_units(value);
     const auto lost = std::find_if_not(rows.back().begin(), rows.back().end(),
                                        [](double value) { return std::isfinite(value); });
-    check(lost == rows.back().end(), "train", "the prediction of row {} (from 0) is {} in float32",
+    check(lost == rows.back().end(), "train",
+          "{}: the prediction of row {} (from 0) is {} in float32", file,
           lost - rows.back().begin(), lost == rows.back().end() ? 0.0 : *lost);
   }
   return rows;
@@ -213,7 +215,7 @@ int run_train(const Choice& choice, Context& context) {
 
   if (!choice.save_weights.empty()) save_weights(task.net, choice.save_weights);
   const std::vector<std::uint64_t>& seeds = task.net.options().seeds;
-  const Rows at_training = predict(task.net, task.standardiser, task.training);
+  const Rows at_training = predict(task.net, task.standardiser, task.training, choice.data);
   Json numbers = {{"net", spec_text(task.net.spec())},
                   {"parameters", task.net.parameters_per_member()},
                   {"data", choice.data},
@@ -232,7 +234,7 @@ int run_train(const Choice& choice, Context& context) {
           static_cast<std::size_t>(task.training.rows), ensemble);
   Rows at_test;
   if (!choice.test.empty()) {
-    at_test = predict(task.net, task.standardiser, task.test);
+    at_test = predict(task.net, task.standardiser, task.test, choice.test);
     numbers["test"] = choice.test;
     numbers["test_rows"] = task.test.rows;
     if (!task.test.y.empty())

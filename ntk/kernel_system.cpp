@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "../kernels/cholesky.h"
@@ -16,9 +15,6 @@ namespace keel {
 namespace {
 
 using std::int64_t;
-
-constexpr double kFloatEpsilon = std::numeric_limits<float>::epsilon();
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 /// Adds the seconds that f takes, on the device too.
 template <class F>
@@ -58,6 +54,7 @@ KernelSystem::KernelSystem(std::shared_ptr<const Kernel> kernel,
     if (!(theta[i] + ridge_ > 0)) refuse(i, "is not positive definite", theta[i] + ridge_);
     scale_.push_back(1 / std::sqrt(theta[i] + ridge_));
   }
+  check_range(options.factor == DType::f32 && kept == 0);
   if (options.factor == DType::f64) {
     factor_double(report);
   } else {
@@ -118,61 +115,6 @@ void KernelSystem::factor_double(SolveReport& report) {
     pivot = cholesky(factor_, progress);
   });
   if (pivot) refuse(*pivot, "is not positive definite", eigenvalue_at(*pivot));
-}
-
-// With L of the rows above the pivot, (-w, 1) where w solves for the pivot's row is a direction of
-// no positive curvature: its Rayleigh quotient bounds the smallest eigenvalue from above.
-double KernelSystem::eigenvalue_at(int64_t pivot) const {
-  const Device device = kernel_->device();
-  const double corner = diagonal_.slice(pivot, pivot + 1).item();
-  if (pivot == 0 || !std::isfinite(corner)) return corner;
-  const Tensor row = Tensor::empty({1, pivot}, DType::f64, device);
-  kernel_->gram(*kernel_->points(x_.slice(pivot, pivot + 1)), *kernel_->points(x_.slice(0, pivot)),
-                row);
-  // What a GPU leaves of a factor that it gave up is not known: made again, of these rows.
-  const bool again = device.is_cuda();
-  if (again) kernel_->gram_lower(*points_, factor_);
-  fill(factor_.slice(pivot, rows_), 0);  // the identity, below what was factored
-  std::vector<double> ends = (again ? diagonal_ : diagonal(factor_)).to_vector<double>();
-  std::fill(ends.begin() + pivot, ends.end(), 1.0);
-  swap_diagonal(factor_, to_device(ends, device));
-  if (again && cholesky(factor_)) return kUnknown;
-  const Tensor w = Tensor::zeros({rows_, 1}, DType::f64, device);
-  copy(w.slice(0, pivot), row);
-  solve_lower(factor_, w);
-  solve_lower_transposed(factor_, w);
-  const std::vector<double> solution = w.to_vector<double>(), a = row.to_vector<double>();
-  double schur = corner, norm = 1;
-  for (int64_t i = 0; i < pivot; ++i) {
-    schur -= a[i] * solution[i];
-    norm += solution[i] * solution[i];
-  }
-  return schur / norm;
-}
-
-void KernelSystem::refuse(int64_t pivot, const std::string& found, double eigenvalue) const {
-  constexpr std::size_t kNamed = 5;
-  auto repeated = repeated_rows(x_.to_vector<double>(), x_.size(1));
-  if (pivot < 0 && !repeated.empty()) pivot = repeated.front().first;
-  std::string message = fmt::format("Theta of {} rows {}", rows_, found);
-  if (ridge_ > 0) message = fmt::format("Theta of {} rows + ridge {:.3g} {}", rows_, ridge_, found);
-  if (pivot >= 0) message += fmt::format(", pivot {} (from 0)", pivot);
-  if (std::isfinite(eigenvalue))
-    message += fmt::format(", smallest eigenvalue about {:.2g} or less", eigenvalue);
-  if (!repeated.empty()) {
-    message += fmt::format("; {} of its input rows repeat an earlier one: ", repeated.size());
-    for (std::size_t i = 0; i < std::min(kNamed, repeated.size()); ++i)
-      message += fmt::format("{}{} = {}", i ? ", " : "", repeated[i].first, repeated[i].second);
-    if (repeated.size() > kNamed) message += ", ...";
-  }
-  // Above what rounding in float32 takes away, and above what was found to be missing.
-  double enough =
-      std::max(10 * ridge_, kFloatEpsilon * static_cast<double>(rows_) * mean_diagonal_);
-  if (std::isfinite(eigenvalue)) enough = std::max(enough, ridge_ + 4 * std::abs(eigenvalue));
-  if (enough > 0)
-    message += fmt::format("; a ridge of {:.1e} (--ridge {:.1e}) makes it positive definite",
-                           enough, enough);
-  throw NotPositiveDefinite("regression", message, pivot, std::move(repeated));
 }
 
 Tensor KernelSystem::product(const Tensor& v) const {
@@ -245,8 +187,8 @@ CgResult KernelSystem::iterate(const Tensor& b, const Tensor& x, double toleranc
       fmt::format("a relative residual of {:.1e} after {} sweeps, wanted {:.1e}", result.residual,
                   result.products, tolerance);
   if (shift_ > 0) refuse(-1, "is too near to singular: " + reached, kUnknown);
-  fail("regression", "got {}: take a larger ridge than {:.3g}, a larger tolerance or more sweeps",
-       reached, ridge_);
+  fail("regression", "got {}: take a larger ridge than {:.3g}{}", reached, ridge_,
+       options_.factor == DType::f32 ? ", or factor in double (--dtype f64)" : "");
 }
 
 Tensor KernelSystem::solve(const Tensor& b, double tolerance, SolveReport& report) const {

@@ -1,6 +1,7 @@
 // KernelSystem: Theta(X, X) + ridge I, factored, and solved with to the accuracy of double.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,11 +34,15 @@ class KernelSystem {
   double smallest_eigenvalue() const;
 
  private:
+  static constexpr double kFloatEpsilon = std::numeric_limits<float>::epsilon();
+  static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
   void gram_lower(const Tensor& into, SolveReport& report) const;
   void factor_float(SolveReport& report);
   void factor_double(SolveReport& report);
   CgResult iterate(const Tensor& b, const Tensor& x, double tolerance,
                    const WorkProgress& progress) const;
+  void check_range(bool in_float) const;
   WorkProgress enter(const char* stage) const;  // and tells that nothing of it is done
   Tensor product(const Tensor& v) const;        // with Theta + ridge I, in double
   Tensor precondition(const Tensor& r) const;   // with the inverse of the factored matrix

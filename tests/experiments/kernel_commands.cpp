@@ -175,6 +175,7 @@ TEST_CASE("regress: training that stops early tends to the solve") {
   };
   CHECK(r2_of({"--standardise", "xy", "--time", "0"}) == doctest::Approx(0));
   CHECK(read_table(data.folder / "p.csv").names.back() == "std");
+  CHECK(data.summary()["dtype"] == "f64");  // whatever --dtype says of a factor
   const double early = r2_of({"--standardise", "xy", "--time", "1"});
   const double late = r2_of({"--standardise", "xy", "--time", "100"});
   CHECK(early > 0.1);

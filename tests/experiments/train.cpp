@@ -159,7 +159,7 @@ TEST_CASE("train: bad input is one line") {
   const std::string far = data.folder.file("far.csv", "3e38,3e38,0,3e38\n");
   CHECK(
       refused({"--test", far, "--epochs", "2", "--standardise", "none"}, "dense(64) relu dense(1)")
-          .starts_with("keel: train: the prediction of row 0 (from 0) is "));
+          .starts_with("keel: train: " + far + ": the prediction of row 0 (from 0) is "));
   CHECK(data.run({"--standardise", "z"}).code == 2);
   CHECK(data.run({"--epochs", "0"}).err ==
         "keel: usage: --epochs: Value 0 not in range 1 to 1000000000\n");

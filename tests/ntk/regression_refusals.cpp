@@ -6,6 +6,7 @@
 
 #include "../../ntk/infinite_kernel.h"
 #include "../../ntk/regression.h"
+#include "../difference.h"
 #include "../gpu.h"
 #include "../nn/message_of.h"
 #include "closed_kernel.h"
@@ -138,6 +139,34 @@ TEST_CASE("what is not finite is named by row") {
   CHECK(message_of([&] {
           Regression(infinite, column({0, 1}), column({1, 2}));
         }) == "regression: Theta(x, x) is inf for row 0 of x (from 0)");
+}
+
+TEST_CASE("a kernel that float32 does not hold is refused for it, unless double holds it as well") {
+  const Tensor x = column({0, 1, 3}), y = column({1, 2, 3});
+  const auto refusal = [](double scale, const char* wanted) {
+    return fmt::format(
+        "regression: Theta(x, x) + ridge is {:.3g} for row 0 of x (from 0), wanted {}", scale,
+        wanted);
+  };
+  for (const double scale : {1e-160, 1e160}) {
+    const std::string wanted = refusal(scale, "1e-150 to 1e+150: scale the inputs or the net");
+    for (DType factor : {DType::f32, DType::f64})
+      CHECK(message_of([&] { Regression(kernel_of(1, 1, scale), x, y, {.factor = factor}); }) ==
+            wanted);
+  }
+  for (const double scale : {1e37, 1e-31, 1e149, 1e-149}) {
+    CAPTURE(scale);
+    auto kernel = std::make_shared<test::ClosedKernel>(1, 1, scale);
+    kernel->cheap = true;  // is not kept in double
+    CHECK(message_of([&] { Regression(kernel, x, y); }) ==
+          refusal(scale, "1e-30 to 1e+36: factor in double (--dtype f64)"));
+    const auto off = [&](const Regression& fit) {
+      return test::largest_difference(fit.predict(x), y);
+    };
+    CHECK(off(Regression(kernel, x, y, {.factor = DType::f64})) < 1e-9);
+    kernel->cheap = false;
+    CHECK(off(Regression(kernel, x, y)) < 1e-9);
+  }
 }
 
 TEST_CASE("misfits are refused with sizes") {
