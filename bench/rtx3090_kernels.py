@@ -141,19 +141,20 @@ def layer_norm_works(kernels):
     return works
 
 
-def sum_rows(s, n, d):
-    """(bytes, launches) of s members, n rows: levels of kChunk, the last two of them at once."""
+def sum_rows(s, n, d, sums=1):
+    """(bytes, launches) of so many sums of s members, n rows: levels of kChunk, the last two of
+    them, and of all sums, at once."""
     chunk, bytes_, launches = sources.constant("kernels/sum.cu", "kChunk"), 0, 1
     while n > chunk * chunk:
         chunks = math.ceil(n / chunk)
-        bytes_, launches = bytes_ + 4 * s * d * (n + chunks), launches + 1
+        bytes_, launches = bytes_ + 4 * s * d * (n + chunks), launches + sums
         n = chunks
-    return bytes_ + 4 * s * d * (n + 1), launches
+    return sums * (bytes_ + 4 * s * d * (n + 1)), launches
 
 
 def parameter_sums(label, kernel, chunks, d):
     """Of d_gain and of d_bias: few blocks, each of which gets what an SM's own link delivers."""
-    bytes_, launches = sum_rows(1, chunks, d)
+    bytes_, launches = sum_rows(1, chunks, d, sums=2)
     chunk = sources.constant("kernels/sum.cu", "kChunk")
     while chunks > chunk * chunk:
         chunks = math.ceil(chunks / chunk)
@@ -161,12 +162,12 @@ def parameter_sums(label, kernel, chunks, d):
     limits = [sources.constant("kernels/sum.cu", name)
               for name in ("kNarrowest", "kFewThreads", "kManyBlocks")]
     while width > limits[0] and width * math.ceil(chunks / chunk) > limits[1] and (
-            math.ceil(d / width) < limits[2]):
+            2 * math.ceil(d / width) < limits[2]):
         width //= 2
-    blocks = math.ceil(d / width)
+    blocks = 2 * math.ceil(d / width)
     link = blocks * card.LINK / card.BANDWIDTH
-    return Work(label, "sums", blocks, Roof(2 * bytes_), {**STREAM, "memory": min(0.85, link)},
-                2 * launches, even=False)
+    return Work(label, "sums", blocks, Roof(bytes_), {**STREAM, "memory": min(0.85, link)},
+                launches, even=False)
 
 
 def layer_norm_roof(op, n, d, chunks=0):

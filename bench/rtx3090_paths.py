@@ -31,8 +31,8 @@ class Path:
     expected: float
 
 
-def sum_rows(s, n, d):
-    bytes_, launches = hot.sum_rows(s, n, d)
+def sum_rows(s, n, d, sums=1):
+    bytes_, launches = hot.sum_rows(s, n, d, sums)
     return Op(Roof(bytes_), hot.STREAM, launches)
 
 
@@ -51,7 +51,7 @@ def layer_norm_relu(s, n, d):
     chunks = hot.layer_norm_chunks(n)
     forward = hot.layer_norm_roof("Forward", s * n, d)
     backward = hot.layer_norm_roof("Backward", s * n, d, s * chunks)
-    return [Op(forward, hot.STREAM)], [Op(backward, hot.STREAM)] + 2 * [sum_rows(s, chunks, d)]
+    return [Op(forward, hot.STREAM)], [Op(backward, hot.STREAM)] + [sum_rows(s, chunks, d, sums=2)]
 
 
 def relu(s, n, d):

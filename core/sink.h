@@ -48,6 +48,12 @@ class Sink {
   virtual void outer(Slot leaf, const Outer& factor) = 0;
   virtual void rows(Slot leaf, const Rows& factor) = 0;
 
+  /// The same of two leaves: a sink may do with both what costs a launch each.
+  virtual void rows_pair(Slot a, const Rows& of_a, Slot b, const Rows& of_b) {
+    rows(a, of_a);
+    rows(b, of_b);
+  }
+
   /// A share of the derivative of `leaf`, summed over samples, in the leaf's own shape.
   virtual void total(Slot leaf, const Tensor& d_leaf) = 0;
 

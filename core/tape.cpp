@@ -123,6 +123,12 @@ void Backward::outer(Slot weight, const Outer& factor) {
     sink_.outer(weight, factor);
 }
 
+void Backward::rows_pair(Slot a, const Rows& of_a, Slot b, const Rows& of_b) {
+  if (tape_.is_leaf(a) && tape_.is_leaf(b)) return sink_.rows_pair(a, of_a, b, of_b);
+  rows(a, of_a);
+  rows(b, of_b);
+}
+
 void Backward::rows(Slot parameter, const Rows& factor) {
   if (!wants(parameter)) return;
   if (tape_.pullbacks_[parameter])

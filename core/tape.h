@@ -51,6 +51,7 @@ class Backward {
   /// A factor of a weight's or vector parameter's derivative.
   void outer(Slot weight, const Outer& factor);
   void rows(Slot parameter, const Rows& factor);
+  void rows_pair(Slot a, const Rows& of_a, Slot b, const Rows& of_b);
 
   /// Whether factors must keep samples apart; if not, a row of Rows may be a sum over several
   /// samples (of a Layer Norm's chunk of rows).

@@ -95,6 +95,16 @@ void GradientSink::rows(Slot leaf, const Rows& factor) {
   contract_into(factor, fresh, into);
 }
 
+void GradientSink::rows_pair(Slot a, const Rows& of_a, Slot b, const Rows& of_b) {
+  bool fresh_a, fresh_b;
+  const Tensor into_a = place(a, shape_of(of_a), of_a.g, fresh_a);
+  const Tensor into_b = place(b, shape_of(of_b), of_b.g, fresh_b);
+  if (fresh_a && fresh_b && of_a.scale == of_b.scale && of_a.g.shape() == of_b.g.shape())
+    return sum_rows(of_a.g, of_b.g, of_a.scale, into_a, into_b);
+  contract_into(of_a, fresh_a, into_a);
+  contract_into(of_b, fresh_b, into_b);
+}
+
 void GradientSink::total(Slot leaf, const Tensor& d_leaf) {
   Entry& e = entry(leaf);
   if (e.result.defined()) {

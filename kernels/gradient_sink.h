@@ -24,6 +24,7 @@ class GradientSink : public Sink {
   bool per_sample() const override { return false; }
   void outer(Slot leaf, const Outer& factor) override;
   void rows(Slot leaf, const Rows& factor) override;
+  void rows_pair(Slot a, const Rows& of_a, Slot b, const Rows& of_b) override;
   void total(Slot leaf, const Tensor& d_leaf) override;
   Tensor contract(const Outer& factor) override;
   Tensor contract(const Rows& factor) override;

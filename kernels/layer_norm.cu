@@ -94,8 +94,7 @@ void pull(const Normalised& saved, Slot x_slot, Slot gain_slot, Slot bias_slot, 
   });
   backward.add(x_slot, std::move(d_x));
   if (!saved.affine()) return;
-  backward.rows(gain_slot, Rows{std::move(d_gain)});
-  backward.rows(bias_slot, Rows{std::move(d_bias)});
+  backward.rows_pair(gain_slot, Rows{std::move(d_gain)}, bias_slot, Rows{std::move(d_bias)});
 }
 
 Normalised prepare(const char* op, const Tensor& x, double eps, bool relu) {

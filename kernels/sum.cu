@@ -1,6 +1,7 @@
 #include "sum.h"
 
 #include <bit>
+#include <span>
 
 #include "launch.cuh"
 
@@ -9,29 +10,35 @@ namespace {
 
 constexpr int kChunk = 64;  // rows that are added one after another
 
+/// into = scale * (sum of x over its rows).
+struct RowSum {
+  Tensor x, into;
+};
+
 #ifdef KEEL_DEVICE_CODE
 
 constexpr int64_t kFewRows = kChunk * kChunk;
 
 /// [members, rows, cols] -> [members, cols] of at most kFewRows rows, in one launch: a block has
 /// `width` columns of a member, each chunk a thread a column, whose sums one thread adds up. In the
-/// order of SumRows, chunks and then chunks of their sums: to the same bits.
+/// order of SumRows, chunks and then chunks of their sums: to the same bits. Blocks from `each` on
+/// have another one to sum.
 template <class T>
 struct SumFewRows {
   static constexpr int kThreads = 1024, kAtOnce = 8;
-  int64_t rows, cols, tiles;  // tiles: of `width` columns
-  int width, chunks;          // width * chunks <= kThreads
+  int64_t rows, cols, tiles, each;  // tiles: of `width` columns
+  int width, chunks;                // width * chunks <= kThreads
   T scale;
-  const T* x;
-  T* out;
+  const T *x, *other_x;
+  T *out, *other_out;
 
   KEEL_HD int64_t column(int64_t block, int thread) const {
     return block % tiles * width + thread % width;
   }
-  KEEL_HD T chunk_sum(int64_t block, int thread) const {
+  KEEL_HD T chunk_sum(const T* from, int64_t block, int thread) const {
     const int64_t begin = thread / width * kChunk;
     const int64_t end = begin + kChunk < rows ? begin + kChunk : rows;
-    const T* at = x + (block / tiles * rows + begin) * cols + column(block, thread);
+    const T* at = from + (block / tiles * rows + begin) * cols + column(block, thread);
     T total = 0;
     int64_t row = begin;
     for (; row + kAtOnce <= end; row += kAtOnce, at += kAtOnce * cols) {
@@ -48,20 +55,24 @@ template <class T>
 __global__ void __launch_bounds__(SumFewRows<T>::kThreads) sum_few_rows(const SumFewRows<T> task) {
   __shared__ T sums[SumFewRows<T>::kThreads];
   const int thread = static_cast<int>(threadIdx.x);
-  const bool inside = task.column(blockIdx.x, thread) < task.cols;
-  if (inside) sums[thread] = task.chunk_sum(blockIdx.x, thread);
+  const bool other = blockIdx.x >= task.each;
+  const int64_t block = blockIdx.x - (other ? task.each : 0);
+  const bool inside = task.column(block, thread) < task.cols;
+  if (inside) sums[thread] = task.chunk_sum(other ? task.other_x : task.x, block, thread);
   __syncthreads();
   if (!inside || thread >= task.width) return;
   T total = 0;
   for (int chunk = 0; chunk < task.chunks; ++chunk) total += sums[chunk * task.width + thread];
-  task.out[blockIdx.x / task.tiles * task.cols + task.column(blockIdx.x, thread)] =
+  (other ? task.other_out : task.out)[block / task.tiles * task.cols + task.column(block, thread)] =
       task.scale * total;
 }
 
+// One sum, or two of one shape.
 template <class T>
-void sum_few(const Tensor& x, int64_t members, int64_t rows, double scale, const Tensor& into) {
+void sum_few(std::span<const RowSum> sums, int64_t members, int64_t rows, double scale) {
   using Task = SumFewRows<T>;
-  const int64_t cols = x.size(-1);
+  const Tensor& x = sums[0].x;
+  const int64_t cols = x.size(-1), count = static_cast<int64_t>(sums.size());
   const int chunks = std::max(1, static_cast<int>((rows + kChunk - 1) / kChunk));
   const auto widest = std::bit_floor(static_cast<unsigned>(Task::kThreads / chunks));
   int width = static_cast<int>(std::min<int64_t>(
@@ -70,12 +81,12 @@ void sum_few(const Tensor& x, int64_t members, int64_t rows, double scale, const
   // A few blocks would draw all rows through as many multiprocessors. Eight columns are a sector.
   constexpr int kNarrowest = 8, kFewThreads = 64, kManyBlocks = 128;
   while (width > kNarrowest && width * chunks > kFewThreads &&
-         members * tiles_of(width) < kManyBlocks)
+         count * members * tiles_of(width) < kManyBlocks)
     width /= 2;
-  const int64_t tiles = tiles_of(width);
-  launch_kernel(
-      x.device(), "sum_rows", sum_few_rows<T>, members * tiles, width * chunks,
-      Task{rows, cols, tiles, width, chunks, static_cast<T>(scale), x.data<T>(), into.data<T>()});
+  const int64_t tiles = tiles_of(width), each = members * tiles;
+  launch_kernel(x.device(), "sum_rows", sum_few_rows<T>, count * each, width * chunks,
+                Task{rows, cols, tiles, each, width, chunks, static_cast<T>(scale), x.data<T>(),
+                     sums.back().x.data<T>(), sums[0].into.data<T>(), sums.back().into.data<T>()});
 }
 
 #endif
@@ -203,6 +214,43 @@ Var scaled_sum(const char* op, const Var& x, double scale) {
                 });
 }
 
+void check_sum(const Tensor& x, const Tensor& into) {
+  check_same_kind("sum_rows", "x", x, "into", into);
+  check<ShapeError>(x.rank() == 2 || x.rank() == 3, "sum_rows",
+                    "got x {}, wanted [rows, cols] or [members, rows, cols]", x.shape());
+  check<ShapeError>(into.elements() == x.shape().members() * x.size(-1), "sum_rows",
+                    "got x {} into {}", x.shape(), into.shape());
+}
+
+// Of one shape. Level by level: sums[..].x becomes the chunks' sums.
+void sum_all_rows(std::span<RowSum> sums, double scale) {
+  const Tensor& first = sums[0].x;
+  const Device device = first.device();
+  const DType dtype = first.dtype();
+  const int64_t members = first.shape().members(), cols = first.size(-1);
+  if (members * cols == 0) return;
+  int64_t rows = first.size(-2);
+  for (bool last = false; !last;) {
+#ifdef KEEL_DEVICE_CODE
+    if (runs_device_code(device) && rows <= kFewRows)
+      return dispatch(dtype, [&](auto t) { sum_few<decltype(t)>(sums, members, rows, scale); });
+#endif
+    const int64_t chunks = rows <= kChunk ? 1 : (rows + kChunk - 1) / kChunk;
+    last = chunks == 1;
+    for (RowSum& sum : sums) {
+      const Tensor out = last ? sum.into : Tensor::empty({members, chunks, cols}, dtype, device);
+      dispatch(dtype, [&](auto t) {
+        using T = decltype(t);
+        launch_columns(device, members * chunks, cols,
+                       SumRows<T>{rows, cols, kChunk, chunks, last ? static_cast<T>(scale) : T(1),
+                                  sum.x.data<T>(), out.data<T>()});
+      });
+      sum.x = out;
+    }
+    rows = chunks;
+  }
+}
+
 }  // namespace
 
 Var sum(const Var& x) { return scaled_sum("sum", x, 1); }
@@ -215,38 +263,25 @@ Var mean(const Var& x) {
 }
 
 void sum_rows(const Tensor& x, double scale, bool accumulate, const Tensor& into) {
-  check_same_kind("sum_rows", "x", x, "into", into);
-  check<ShapeError>(x.rank() == 2 || x.rank() == 3, "sum_rows",
-                    "got x {}, wanted [rows, cols] or [members, rows, cols]", x.shape());
-  const int64_t members = x.shape().members(), cols = x.size(-1);
-  int64_t rows = x.size(-2);
-  check<ShapeError>(into.elements() == members * cols, "sum_rows", "got x {} into {}", x.shape(),
-                    into.shape());
+  check_sum(x, into);
   if (accumulate) {  // rare: a parameter used twice
     const Tensor sum = Tensor::empty(into.shape(), into.dtype(), into.device());
     sum_rows(x, scale, false, sum);
     return keel::accumulate(into, sum);
   }
-  if (into.elements() == 0) return;
-  Tensor current = x;
-  for (bool last = false; !last;) {
-#ifdef KEEL_DEVICE_CODE
-    if (runs_device_code(x.device()) && rows <= kFewRows)
-      return dispatch(x.dtype(),
-                      [&](auto t) { sum_few<decltype(t)>(current, members, rows, scale, into); });
-#endif
-    const int64_t chunks = rows <= kChunk ? 1 : (rows + kChunk - 1) / kChunk;
-    last = chunks == 1;
-    const Tensor out = last ? into : Tensor::empty({members, chunks, cols}, x.dtype(), x.device());
-    dispatch(x.dtype(), [&](auto t) {
-      using T = decltype(t);
-      launch_columns(x.device(), members * chunks, cols,
-                     SumRows<T>{rows, cols, kChunk, chunks, last ? static_cast<T>(scale) : T(1),
-                                current.data<T>(), out.data<T>()});
-    });
-    current = out;
-    rows = chunks;
-  }
+  RowSum sum{x, into};
+  sum_all_rows({&sum, 1}, scale);
+}
+
+void sum_rows(const Tensor& x, const Tensor& y, double scale, const Tensor& into_x,
+              const Tensor& into_y) {
+  check_sum(x, into_x);
+  check_sum(y, into_y);
+  check_same_kind("sum_rows", "x", x, "y", y);
+  check<ShapeError>(x.shape() == y.shape(), "sum_rows", "got x {} and y {}, wanted one shape",
+                    x.shape(), y.shape());
+  RowSum sums[] = {{x, into_x}, {y, into_y}};
+  sum_all_rows(sums, scale);
 }
 
 }  // namespace keel

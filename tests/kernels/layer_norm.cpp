@@ -220,3 +220,32 @@ TEST_CASE("a member of an ensemble gets the bits of the same rows alone") {
       CHECK(all[i][s].to_vector<float>() == alone[i].to_vector<float>());
   }
 }
+
+TEST_CASE("gain and bias may be one leaf, constants, or computed: each gets its derivative") {
+  const Tensor x = normal({70, 9}, {1, 1}, 1, DType::f64);
+  const Tensor g = normal({9}, {1, 2}, 1, DType::f64), b = normal({9}, {1, 3}, 1, DType::f64);
+  const Tensor d_out = normal({70, 9}, {1, 4}, 1, DType::f64);
+  const auto derivatives = [&](auto make, std::vector<Tensor> leaves) {
+    Tape tape;
+    std::vector<Var> of;
+    for (const Tensor& leaf : leaves) of.push_back(tape.leaf(leaf));
+    GradientSink gradients;
+    tape.backward(make(of), d_out, gradients);
+    std::vector<std::vector<double>> all;
+    for (const Var& leaf : of) all.push_back(gradients[leaf].to_vector<double>());
+    return all;
+  };
+  using Leaves = const std::vector<Var>&;
+  const auto apart = derivatives([&](Leaves v) { return layer_norm(x, v[0], v[1]); }, {g, b});
+  CHECK(derivatives([&](Leaves v) { return layer_norm(x, v[0], b); }, {g})[0] == apart[0]);
+  CHECK(derivatives([&](Leaves v) { return layer_norm(x, g, v[0]); }, {b})[0] == apart[1]);
+
+  const auto halved = derivatives([&](Leaves v) { return layer_norm(x, scale(v[0], 0.5), v[1]); },
+                                  {scale(g, 2).value(), b});
+  for (std::size_t i = 0; i < 9; ++i) CHECK(halved[0][i] == doctest::Approx(apart[0][i] / 2));
+  CHECK(halved[1] == apart[1]);
+
+  const auto of_g = derivatives([&](Leaves v) { return layer_norm(x, v[0], v[1]); }, {g, g});
+  const auto both = derivatives([&](Leaves v) { return layer_norm(x, v[0], v[0]); }, {g});
+  for (std::size_t i = 0; i < 9; ++i) CHECK(both[0][i] == doctest::Approx(of_g[0][i] + of_g[1][i]));
+}

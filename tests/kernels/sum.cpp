@@ -8,6 +8,7 @@
 #include "../../core/random.h"
 #include "../../kernels/sum.h"
 #include "../gpu.h"
+#include "../nn/message_of.h"
 
 using namespace keel;
 using std::int64_t;
@@ -68,6 +69,12 @@ void check_sums(Device device) {
       sum_rows(x.to(device), 0.7, true, onto);
       accumulate(both, into);
       CHECK(onto.to_vector<double>() == both.to_vector<double>());
+      const Tensor half = Tensor::empty(into.shape(), dtype, device), other = half.clone();
+      const Tensor y = normal(x.shape(), {.seed = 4, .stream = 5}, 1, dtype);
+      sum_rows(y.to(device), x.to(device), 0.7, half, other);
+      CHECK(other.to_vector<double>() == wanted);
+      sum_rows(y.to(device), 0.7, false, into);
+      CHECK(half.to_vector<double>() == into.to_vector<double>());
     }
 }
 
@@ -88,4 +95,13 @@ TEST_CASE("sum_rows: a NaN stays in its column") {
   CHECK(into.data<float>()[0] == 50);
   CHECK(std::isnan(into.data<float>()[1]));
   CHECK(into.data<float>()[2] == 50);
+}
+
+TEST_CASE("sum_rows: misfits are refused with sizes") {
+  const Tensor x = Tensor::zeros({4, 3}), y = Tensor::zeros({3, 4}), three = Tensor::zeros({3}),
+               four = Tensor::zeros({4});
+  CHECK(message_of([&] { sum_rows(x, 1, false, four); }) == "sum_rows: got x [4, 3] into [4]");
+  CHECK(message_of([&] { sum_rows(x, y, 1, three, three); }) == "sum_rows: got x [3, 4] into [3]");
+  CHECK(message_of([&] { sum_rows(x, y, 1, three, four); }) ==
+        "sum_rows: got x [4, 3] and y [3, 4], wanted one shape");
 }
