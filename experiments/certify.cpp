@@ -63,7 +63,7 @@ struct Findings {
 
 Findings examine(const Choice& choice, const RegressionTask& task, const Regression& regression,
                  const Context& context) {
-  const SearchOptions options = search_options(choice.search, context);
+  const SearchOptions options = search_options(choice.search, context, kKernelSteps);
   const Tensor inputs = task.inputs(task.training());
   const Tensor some = search_starts(inputs.to(Device::cpu()));
   StatusLine status(context.shows_progress());

@@ -25,21 +25,24 @@ void declare_search(CLI::App& app, SearchChoice& choice) {
   app.add_option("--directions", choice.directions, "random directions that the search tries")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  app.add_option("--steps", choice.steps, "of gradient ascent, from the best points found")
-      ->check(CLI::Range(0, 100000))
-      ->capture_default_str();
+  app.add_option("--steps", choice.steps,
+                 fmt::format("of gradient ascent, from the best points found (default: {} for a "
+                             "kernel, {} for --mode trained)",
+                             kKernelSteps, kNetSteps))
+      ->check(CLI::Range(0, 100000));
   app.add_option("--exceed", choice.exceed,
                  "go on along the best direction until |f| passes this (default, where there is no "
                  "bound: 1000 times the largest found)")
       ->check(check_positive);
 }
 
-SearchOptions search_options(const SearchChoice& choice, const Context& context) {
+SearchOptions search_options(const SearchChoice& choice, const Context& context,
+                             std::int64_t steps) {
   SearchOptions options;
   options.nearest = std::min(options.nearest, choice.farthest);
   options.farthest = choice.farthest;
   options.directions = choice.directions;
-  options.steps = choice.steps;
+  options.steps = choice.steps.value_or(steps);
   options.seed = context.options.seed;
   return options;
 }

@@ -11,14 +11,19 @@ namespace keel {
 
 struct SearchChoice {
   double farthest = 1e6;
-  std::int64_t directions = 256, steps = 40;
+  std::int64_t directions = 256;
+  std::optional<std::int64_t> steps;
   std::optional<double> exceed;
 };
 
 /// --farthest, --directions, --steps, --exceed.
 void declare_search(CLI::App& app, SearchChoice& choice);
 
-SearchOptions search_options(const SearchChoice& choice, const Context& context);
+/// Of gradient ascent where --steps does not say: a kernel's prediction is smooth, and takes long.
+inline constexpr std::int64_t kKernelSteps = 40, kNetSteps = 200;
+
+SearchOptions search_options(const SearchChoice& choice, const Context& context,
+                             std::int64_t steps);
 
 /// Training rows x [n, d], evenly spread over the table: directions worth trying.
 Tensor search_starts(const Tensor& x);

@@ -138,11 +138,11 @@ Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows
   const Tensor starts = search_starts(inputs.to(Device::cpu()));
   found.attack =
       attack(choice.search, largest_output(net, size_of_output, found.bound_or_infinity()), starts,
-             search_options(choice.search, context), units, found.bound.bounded);
+             search_options(choice.search, context, kNetSteps), units, found.bound.bounded);
   if (!found.bound.bounded) return found;
   const OfOutput share = share_of(found.bound);
   found.share = search_largest(largest_output(net, share, 1), net.input_width(), starts,
-                               search_options(choice.search, context));
+                               search_options(choice.search, context, kNetSteps));
   return found;
 }
 

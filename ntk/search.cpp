@@ -56,30 +56,32 @@ class Searcher {
     return to;
   }
 
-  // Unit gradients of all climbers, from one evaluation of every neighbour.
-  std::vector<Point> gradients(const std::vector<Climber>& climbers) {
-    constexpr double kStep = 1e-5;  // of |x|: half the digits of a central difference
+  // What f changes by, of each climber, along each coordinate, from one evaluation of every
+  // neighbour: its gradient times a step of a share of |x|.
+  std::vector<Point> differences(const std::vector<Climber>& climbers) {
+    constexpr double kStep = 1e-5;  // half the digits of a central difference
     std::vector<Point> neighbours;
-    for (const auto& [x, height] : climbers)
-      for (std::size_t i = 0; i < x.size(); ++i)
+    for (const Climber& climber : climbers)
+      for (std::size_t i = 0; i < climber.x.size(); ++i)
         for (double side : {1.0, -1.0}) {
-          neighbours.push_back(x);
-          neighbours.back()[i] += side * kStep * std::max(length_of(x), options_.nearest);
+          neighbours.push_back(climber.x);
+          neighbours.back()[i] += side * kStep * size_of(climber.x);
         }
     const std::vector<double> at = probe(neighbours);
     std::vector<Point> result;
-    for (std::size_t c = 0; c < climbers.size(); ++c) {
-      Point gradient(climbers[c].x.size());
-      for (std::size_t i = 0; i < gradient.size(); ++i) {
-        const std::size_t pair = 2 * (c * gradient.size() + i);
-        gradient[i] = at[pair] - at[pair + 1];
+    for (std::size_t pair = 0; pair < at.size();) {
+      Point difference(static_cast<std::size_t>(width_));
+      for (double& value : difference) {
+        value = at[pair] - at[pair + 1];
+        pair += 2;
       }
-      const double size = length_of(gradient);
-      for (double& value : gradient) value = size > 0 ? value / size : 0;
-      result.push_back(std::move(gradient));
+      result.push_back(std::move(difference));
     }
     return result;
   }
+
+  // What steps from x are measured by.
+  double size_of(const Point& x) const { return std::max(length_of(x), options_.nearest); }
 
  private:
   // Neighbours a hair outside the ball serve the gradient, but are no find.
@@ -125,6 +127,7 @@ class Rays {
   }
 
   std::size_t size() const { return 1 + directions_.size() / width_ * 2 * radii_.size(); }
+  std::size_t ray_of(std::size_t i) const { return i == 0 ? 0 : 1 + (i - 1) / radii_.size(); }
 
   Point at(std::size_t i) const {
     Point x(width_);
@@ -145,22 +148,83 @@ class Rays {
   std::vector<double> directions_{}, radii_{};  // [.., width], of length 1
 };
 
-// The best points of all rays.
+// The best point of each of the best rays.
 std::vector<Climber> climbers_of(Searcher& searcher, const Rays& rays, std::int64_t count) {
   constexpr std::size_t kAtOnce = 1 << 16;
-  std::vector<Climber> best;
+  struct Top {
+    Climber climber;
+    std::size_t ray;
+  };
+  std::vector<Top> best;
+  const auto keep_highest = [&best, count] {
+    std::stable_sort(best.begin(), best.end(), [](const Top& a, const Top& b) {
+      return a.climber.height > b.climber.height;
+    });
+    best.resize(std::min(best.size(), static_cast<std::size_t>(count)));
+  };
   for (std::size_t begin = 0; begin < rays.size(); begin += kAtOnce) {
     std::vector<Point> points;
     for (std::size_t i = begin; i < std::min(begin + kAtOnce, rays.size()); ++i)
       points.push_back(rays.at(i));
     const std::vector<double> heights = searcher.values(points);
-    for (std::size_t i = 0; i < points.size(); ++i)
-      best.push_back({std::move(points[i]), heights[i]});
-    std::stable_sort(best.begin(), best.end(),
-                     [](const Climber& a, const Climber& b) { return a.height > b.height; });
-    best.resize(std::min(best.size(), static_cast<std::size_t>(count)));
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const std::size_t ray = rays.ray_of(begin + i);
+      if (best.empty() || best.back().ray != ray)
+        best.push_back({{std::move(points[i]), heights[i]}, ray});
+      else if (heights[i] > best.back().climber.height)
+        best.back().climber = {std::move(points[i]), heights[i]};
+    }
+    // All of a million rays are too many to keep. The next block may go on with the last one.
+    Top last = std::move(best.back());
+    best.pop_back();
+    keep_highest();
+    best.push_back(std::move(last));
   }
-  return best;
+  keep_highest();
+  std::vector<Climber> result;
+  for (Top& top : best) result.push_back(std::move(top.climber));
+  return result;
+}
+
+// Adam's steps (Kingma and Ba 2015) up, ever shorter, each a share of |x|: gradients alone end on
+// the first ridge of a relu.
+void climb(Searcher& searcher, std::vector<Climber> climbers, std::int64_t steps) {
+  constexpr double kFirst = 0.3, kLast = 1e-4, kMean = 0.9, kSquare = 0.99;
+  std::vector<Point> means(climbers.size()), squares(climbers.size());
+  std::vector<double> units(
+      climbers.size());  // of differences: their squares must not leave double
+  double fade = 1, square_fade = 1;
+  for (std::int64_t step = 0; step < steps && !climbers.empty(); ++step) {
+    const double length =
+        kFirst * std::pow(kLast / kFirst, static_cast<double>(step) / static_cast<double>(steps));
+    fade *= kMean;
+    square_fade *= kSquare;
+    const std::vector<Point> differences = searcher.differences(climbers);
+    std::vector<Point> to;
+    for (std::size_t c = 0; c < climbers.size(); ++c) {
+      Point &mean = means[c], &square = squares[c], move = differences[c];
+      if (units[c] == 0) units[c] = length_of(move);
+      mean.resize(move.size());
+      square.resize(move.size());
+      for (std::size_t i = 0; i < move.size(); ++i) {
+        if (units[c] > 0) move[i] /= units[c];
+        mean[i] = kMean * mean[i] + (1 - kMean) * move[i];
+        square[i] = kSquare * square[i] + (1 - kSquare) * move[i] * move[i];
+        move[i] =
+            square[i] > 0 ? mean[i] / (1 - fade) / std::sqrt(square[i] / (1 - square_fade)) : 0;
+      }
+      const double share = length / std::sqrt(static_cast<double>(move.size()));
+      to.push_back(searcher.moved(climbers[c].x, move, share * searcher.size_of(climbers[c].x)));
+    }
+    const std::vector<double> heights = searcher.values(to);
+    for (std::size_t c = 0; c < climbers.size(); ++c) climbers[c] = {std::move(to[c]), heights[c]};
+  }
+}
+
+// Each takes two evaluations a coordinate and step.
+std::int64_t climbers_at(std::int64_t width, const SearchOptions& options) {
+  constexpr std::int64_t kCoordinates = 2048, kFewest = 4;
+  return std::min(options.climbers, std::max(kFewest, kCoordinates / width));
 }
 
 void check_options(std::int64_t width, const Tensor& starts, const SearchOptions& options) {
@@ -185,27 +249,8 @@ Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& sta
   check_options(width, starts, options);
   Searcher searcher(f, width, options);
   std::vector<Climber> climbers =
-      climbers_of(searcher, Rays(width, starts, options), options.climbers);
-  const std::vector<double> lengths = {1, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001};
-  for (std::int64_t step = 0; step < options.steps && !climbers.empty(); ++step) {
-    const std::vector<Point> gradients = searcher.gradients(climbers);
-    std::vector<Point> candidates;
-    for (std::size_t c = 0; c < climbers.size(); ++c)
-      for (double length : lengths)
-        candidates.push_back(
-            searcher.moved(climbers[c].x, gradients[c],
-                           length * std::max(length_of(climbers[c].x), options.nearest)));
-    const std::vector<double> reached = searcher.values(candidates);
-    std::vector<Climber> still;  // a climber that cannot rise any more has arrived
-    for (std::size_t c = 0; c < climbers.size(); ++c) {
-      const auto first = reached.begin() + static_cast<std::ptrdiff_t>(c * lengths.size());
-      const auto best =
-          std::max_element(first, first + static_cast<std::ptrdiff_t>(lengths.size()));
-      if (*best > climbers[c].height)
-        still.push_back({candidates[static_cast<std::size_t>(best - reached.begin())], *best});
-    }
-    climbers = std::move(still);
-  }
+      climbers_of(searcher, Rays(width, starts, options), climbers_at(width, options));
+  climb(searcher, std::move(climbers), options.steps);
   return searcher.best();
 }
 

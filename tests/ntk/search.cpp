@@ -83,6 +83,44 @@ TEST_CASE("search: what grows is followed to the edge, and no further") {
   CHECK(found.value > 0.999 * std::sqrt(5.0) * 1e6);
 }
 
+TEST_CASE("search: climbers begin on rays of their own, and follow a ridge to its top") {
+  // Along the first axis 1, far and near. Elsewhere less, but for a ridge, steep on both sides,
+  // with its top of 3 at (2, 6, 0).
+  const auto f = [](double size) {
+    return rowwise([size](const std::vector<double>& x) {
+      if (x[0] > 0.999999 * norm(x)) return size;
+      const double off = std::abs(3 * x[0] - x[1]) + std::abs(x[2]),
+                   before = std::abs(x[0] + x[1] - 8);
+      return size * std::max(-1e3, 3 - 2 * off - before);
+    });
+  };
+  SearchOptions options;
+  options.directions = 128;
+  options.climbers = 8;
+  for (const double size : {1.0, 1e200, 1e-200}) {
+    CAPTURE(size);
+    const Found found = search_largest(f(size), 3, no_starts(3), options);
+    CHECK(found.value > 2.9 * size);
+    CHECK(found.value <= 3 * size);
+  }
+}
+
+TEST_CASE("search: fewer climb where there are many coordinates") {
+  const auto f = rowwise([](const std::vector<double>& x) { return -norm(x); });
+  SearchOptions options;
+  options.directions = 64;
+  options.radii = 1;
+  options.steps = 1;
+  const auto climbers = [&](std::int64_t width) {
+    const std::int64_t rays = 1 + 2 * (64 + width);
+    const std::int64_t climbed = search_largest(f, width, no_starts(width), options).evaluations;
+    return static_cast<double>(climbed - rays) / static_cast<double>(2 * width + 1);
+  };
+  CHECK(climbers(8) == 32);
+  CHECK(climbers(128) == 16);
+  CHECK(climbers(1000) == 4);
+}
+
 TEST_CASE("search: directions of the starts are tried, both ways") {
   const std::vector<double> start = {0.6, 0.8};
   // Only a needle along -start counts.
