@@ -180,7 +180,7 @@ Run declare_certify(CLI::App& app) {
   app.add_option("--pieces", choice->pieces,
                  "of --mode trained, with two or more activations behind the last Layer Norm: what "
                  "is cut to tighten the bound, 0 for none")
-      ->check(CLI::Range(0, 100000))
+      ->check(check_whole(0, 100000))
       ->capture_default_str();
   app.footer(
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "

@@ -23,13 +23,13 @@ void declare_search(CLI::App& app, SearchChoice& choice) {
       ->check(check_positive)
       ->capture_default_str();
   app.add_option("--directions", choice.directions, "random directions that the search tries")
-      ->check(CLI::Range(0, 1000000))
+      ->check(check_whole(0, 1000000))
       ->capture_default_str();
   app.add_option("--steps", choice.steps,
                  fmt::format("of gradient ascent, from the best points found (default: {} for a "
                              "kernel, {} for --mode trained)",
                              kKernelSteps, kNetSteps))
-      ->check(CLI::Range(0, 100000));
+      ->check(check_whole(0, 100000));
   app.add_option("--exceed", choice.exceed,
                  "go on along the best direction until |f| passes this (default, where there is no "
                  "bound: 1000 times the largest found)")
@@ -82,8 +82,9 @@ Json attack_json(const Attack& attack, const Standardiser& units, double farthes
 std::string exceed_line(const Attack& attack, const Standardiser& units) {
   const double scale = units.y_scale();
   if (attack.beyond)
-    return fmt::format("passes {} at |x| = {}: {}\n", brief(attack.wanted * scale, 4),
-                       brief(attack.beyond->distance(), 4), brief(attack.beyond->value * scale, 4));
+    return fmt::format("passes {} at |x| = {}: {} (summary.json has x)\n",
+                       brief(attack.wanted * scale, 4), brief(attack.beyond->distance(), 4),
+                       brief(attack.beyond->value * scale, 4));
   if (attack.wanted > 0)
     return fmt::format(
         "does not pass {} along the direction of the largest found up to |x| = {:g}, or before it "

@@ -35,6 +35,16 @@ std::int64_t input_width(const std::string& path) {
   return first->size(1);
 }
 
+// Units that the net was not trained in would make another function of it.
+void check_standardise(const TrainedChoice& choice) {
+  const SafeTensors content = read_safetensors(choice.weights);
+  const auto written = content.metadata.find(kStandardiseKey);
+  if (choice.data.empty() || written == content.metadata.end()) return;
+  check(written->second == choice.standardise, "certify",
+        "{} is of a net that keel trained with --standardise {}, got {}", choice.weights,
+        shown(written->second), choice.standardise);
+}
+
 Net loaded(const TrainedChoice& choice, const Context& context) {
   NetOptions options;
   options.dtype = DType::f64;  // the search is to see the net, not float32's rounding
@@ -258,12 +268,17 @@ void check_trained(const CLI::App& app) {
 int run_trained(const TrainedChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
+  check_standardise(choice);
   const Net net = loaded(choice, context);
   const TrainingRows rows(choice, net);
   const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"),
                            rows.examples);
   const Findings found = examine(choice, net, rows, units, context);
 
+  if (found.r2 < 0)
+    context.note(
+        "note: R^2 is below 0: if the net was trained on these rows, --target, --standardise or "
+        "the order of columns differ");
   Json numbers = {{"net", spec_text(net.spec())},
                   {"mode", "trained"},
                   {"weights", choice.weights},

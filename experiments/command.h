@@ -74,6 +74,10 @@ Run declare_train(CLI::App& app);
 std::string check_positive(const std::string& text);
 std::string check_not_negative(const std::string& text);
 
+/// One of a whole number from `low` to `high`.
+std::function<std::string(const std::string& text)> check_whole(std::int64_t low,
+                                                                std::int64_t high);
+
 /// The part of summary.json that all commands share: what ran, when, where, with what, for how
 /// long; then the members of `numbers`. Numbers that are not finite become null.
 Json summarise(const Context& context, const Json& numbers);

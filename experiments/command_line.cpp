@@ -67,7 +67,7 @@ void declare_common(CLI::App& app, CommonOptions& options) {
       ->check(check_device_name)
       ->capture_default_str();
   app.add_option("--threads", options.threads, "processor threads to use (default: all)")
-      ->check(CLI::Range(1, 4096));
+      ->check(check_whole(1, 4096));
   app.add_option("--out", options.out, "folder for what the command writes");
   app.add_option("--seed", options.seed, "first seed of the random numbers")
       ->check(check_seed)  // CLI11 takes the largest where a number is too large
@@ -141,6 +141,17 @@ std::string check_positive(const std::string& text) {
 std::string check_not_negative(const std::string& text) {
   if (finite_number(text).value_or(-1) >= 0) return "";
   return fmt::format("got '{}', wanted a number of at least 0", text);
+}
+
+std::function<std::string(const std::string&)> check_whole(std::int64_t low, std::int64_t high) {
+  return [low, high](const std::string& text) {
+    std::int64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    if (problem == std::errc() && stop == end && value >= low && value <= high)
+      return std::string();
+    return fmt::format("got '{}', wanted a whole number from {} to {}", text, low, high);
+  };
 }
 
 void Context::note(std::string_view line) const {

@@ -69,6 +69,13 @@ Examples training_examples(const Table& table, const std::string& target) {
   return gather(table, all_but(table.cols, at));
 }
 
+std::string order_note(const Table& table, const Table& training) {
+  if (table.names.empty() == training.names.empty()) return "";
+  return fmt::format("note: {} has a header and {} has none: columns are taken in their order",
+                     table.names.empty() ? training.file : table.file,
+                     table.names.empty() ? table.file : training.file);
+}
+
 Examples test_examples(const Table& table, const Table& training, const std::string& target) {
   const std::int64_t at = find_column(training, target);
   const bool named = !table.names.empty() && !training.names.empty();

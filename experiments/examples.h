@@ -24,6 +24,12 @@ Examples training_examples(const Table& table, const std::string& target);
 /// place. The target may be absent from it. Throws DataError naming what is missing.
 Examples test_examples(const Table& table, const Table& training, const std::string& target);
 
+/// A line that says so where only one of the two has a header, and place alone tells; else nothing.
+std::string order_note(const Table& table, const Table& training);
+
+/// What `keel train` writes of --standardise into the metadata of weights.
+inline constexpr const char* kStandardiseKey = "keel.standardise";
+
 enum class Standardise { none, x, xy };
 
 /// "none", "x" or "xy". Throws keel::Error for anything else.

@@ -39,7 +39,7 @@ void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtyp
       ->capture_default_str();
   app.add_option("--seeds", choice.seeds,
                  "empirical: the mean kernel of nets from seeds --seed, --seed + 1, ...")
-      ->check(CLI::Range(1, 100000))
+      ->check(check_whole(1, 100000))
       ->capture_default_str();
   app.add_option("--weights", choice.weights,
                  choice.may_be_trained ? "empirical, trained: of this net, a .safetensors file"

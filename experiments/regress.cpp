@@ -268,7 +268,7 @@ Run declare_regress(CLI::App& app) {
       ->check(check_not_negative);
   app.add_option("--epochs", choice->epochs,
                  "stop full-batch gradient descent on the mean squared error after so many")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 53));
+      ->check(check_whole(0, std::int64_t{1} << 53));
   app.add_option("--lr", choice->lr, "its step size")->check(check_positive);
   app.footer(
       "The prediction is Theta(x, X) (Theta(X, X) + ridge I)^-1 y: the mean over initialisations "

@@ -61,7 +61,9 @@ RegressionTask::RegressionTask(const RegressionChoice& choice, const Context& co
 }
 
 Examples RegressionTask::test(const std::string& file) const {
-  const Examples test = test_examples(read_table(file), table_, choice_.target);
+  const Table rows = read_table(file);
+  const Examples test = test_examples(rows, table_, choice_.target);
+  if (const std::string line = order_note(rows, table_); !line.empty()) context_.note(line);
   if (!choice_.kernel.infinite()) return test;  // whose points are Jacobians
   try {
     kernel_->points(inputs(test));  // what the kernel does not take, it says before the solve

@@ -130,9 +130,9 @@ Run declare_reproduce(CLI::App& app) {
   list += fmt::format("\n  {:8} all of these that need no data", kAllFigures);
   app.add_option("name", choice->name, "what to reproduce:" + list)->required();
   app.add_option("--seeds", choice->options.seeds, "nets a panel (default: as in the paper)")
-      ->check(CLI::Range(1, 1000));
+      ->check(check_whole(1, 1000));
   app.add_option("--epochs", choice->options.epochs, "of training (default: as in the paper)")
-      ->check(CLI::Range(1, 1000000000));
+      ->check(check_whole(1, 1000000000));
   app.add_flag("--no-plot", choice->no_plot, "write the numbers, draw no picture");
   declare_table1(app, choice->options.table1);
   app.footer(

@@ -67,6 +67,14 @@ class Splitter {
     if (separator_ == ' ' && has_names_of_words(first_line)) separator_ = '\t';
   }
 
+  /// What fields are set apart by, for a message.
+  const char* between() const {
+    return separator_ == ' '    ? "blanks"
+           : separator_ == '\t' ? "tabs"
+           : separator_ == ';'  ? "';'"
+                                : "','";
+  }
+
   const std::vector<std::string_view>& split(std::string_view line, std::int64_t number) {
     fields_.clear();
     unquoted_.clear();
@@ -157,11 +165,12 @@ std::string counted(std::int64_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-void read_row(Table& table, const std::vector<std::string_view>& fields, std::int64_t line) {
+void read_row(Table& table, const std::vector<std::string_view>& fields, std::int64_t line,
+              const char* between) {
   const auto found = static_cast<std::int64_t>(fields.size());
   if (found != table.cols)
-    refuse(table.file, {line}, "got {}, wanted {} as on line 1", counted(found, "field"),
-           table.cols);
+    refuse(table.file, {line}, "got {}, wanted {} as on line 1, set apart by {}",
+           counted(found, "field"), table.cols, between);
   for (std::int64_t col = 0; col < table.cols; ++col) {
     double value = 0;
     const Reading reading = parse_number(fields[col], value);
@@ -189,13 +198,16 @@ void check_header(const std::string& file, const std::vector<std::string_view>& 
                              : fmt::format("'{}' first and no name", fields[0]));
 }
 
-// Tables without names are often written with a header 0, 1, 2, ...
+// Tables without names are often written with a header 0, 1, 2, ... or 1, 2, 3, ...
 void check_no_header(const std::string& file, const std::vector<std::string_view>& fields) {
-  for (std::size_t i = 0; i < fields.size(); ++i)
-    if (fields[i] != std::to_string(i)) return;
-  if (fields.size() >= 3)
-    refuse(file, {1}, "got the columns' numbers, 0 to {}, wanted their names or data",
-           fields.size() - 1);
+  constexpr std::size_t kFewest[] = {3, 5};  // 1, 2, 3 may well be data
+  for (const std::size_t from : {0, 1}) {
+    bool counts = fields.size() >= kFewest[from];
+    for (std::size_t i = 0; i < fields.size(); ++i) counts &= fields[i] == std::to_string(from + i);
+    if (counts)
+      refuse(file, {1}, "got the columns' numbers, {} to {}, wanted their names or data", from,
+             from + fields.size() - 1);
+  }
 }
 
 }  // namespace
@@ -207,6 +219,8 @@ Table parse_table(std::string_view text, const std::string& file, std::int64_t m
   while (!text.empty() && (is_blank(text.back()) || text.back() == '\n' || text.back() == '\r'))
     text.remove_suffix(1);
   if (text.empty()) refuse(file, {}, "got an empty file, wanted a table");
+  if (text.find('\n') == std::string_view::npos && text.find('\r') != std::string_view::npos)
+    refuse(file, {}, "got lines that end with a carriage return alone, wanted line feeds");
 
   Table table;
   table.file = file;
@@ -229,13 +243,13 @@ Table parse_table(std::string_view text, const std::string& file, std::int64_t m
   if (header)
     table.names.assign(fields.begin(), fields.end());
   else
-    read_row(table, fields, 1);
+    read_row(table, fields, 1, splitter.between());
   for (std::int64_t number = 2; !text.empty(); ++number) {
     line = take_line(text);
     if (trimmed(line).empty())
       refuse(file, {number}, "got a blank line, wanted {} as on line 1",
              counted(table.cols, "field"));
-    read_row(table, splitter.split(line, number), number);
+    read_row(table, splitter.split(line, number), number, splitter.between());
   }
   table.rows = static_cast<std::int64_t>(table.values.size()) / table.cols;
   if (table.rows < min_rows)

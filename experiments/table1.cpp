@@ -95,11 +95,11 @@ void declare_table1(CLI::App& app, Table1Options& options) {
       ->group(group);
   app.add_option("--ntk-rows", options.ntk_rows,
                  "training rows of the exact kernel regressions; 0: all")
-      ->check(CLI::Range(0, 10000000))
+      ->check(check_whole(0, 10000000))
       ->capture_default_str()
       ->group(group);
   app.add_option("--ntk-seeds", options.ntk_seeds, "splits on which they are solved")
-      ->check(CLI::Range(1, 1000))
+      ->check(check_whole(1, 1000))
       ->capture_default_str()
       ->group(group);
   app.add_option("--ntk-ridge", options.ntk_ridge,

@@ -139,7 +139,9 @@ struct Task {
           net.output_width());
     check_float32(standardiser, training, choice.data, choice.standardise);
     if (!choice.test.empty()) {
-      test = test_examples(read_table(choice.test), table, choice.target);
+      const Table rows = read_table(choice.test);
+      test = test_examples(rows, table, choice.target);
+      if (const std::string line = order_note(rows, table); !line.empty()) context.note(line);
       check_float32(standardiser, test, choice.test, choice.standardise);
     }
     for (const std::string& path : {choice.save, choice.save_weights})
@@ -174,6 +176,17 @@ struct Task {
   std::string checkpoint;
 };
 
+// Who forgot --resume may still want what an earlier run had reached.
+void set_aside(const Task& task, const Context& context) {
+  std::error_code problem;  // that there is none, or that another run was faster
+  std::filesystem::rename(task.checkpoint, task.old_checkpoint(), problem);
+  check(!problem || !std::filesystem::exists(task.checkpoint), "train",
+        "cannot rename '{}' to '{}': {}", task.checkpoint, task.old_checkpoint(),
+        problem.message());
+  if (!problem)
+    context.note(fmt::format("note: an earlier run's checkpoint is {} now", task.old_checkpoint()));
+}
+
 TrainReport train_with_bar(Task& task, const Choice& choice, const Context& context) {
   ProgressBar bar("train", choice.seeds * choice.epochs, context.shows_progress());
   const Interrupt interrupt;
@@ -188,9 +201,7 @@ TrainReport train_with_bar(Task& task, const Choice& choice, const Context& cont
   const std::int64_t rows = task.training.rows;
   const Tensor x = to_device(task.standardiser.x(task.training), rows, context.device);
   const Tensor y = to_device(task.standardiser.y(task.training), rows, context.device);
-  // Who forgot --resume may still want what an earlier run had reached.
-  if (!choice.resume && std::filesystem::exists(task.checkpoint))
-    std::filesystem::rename(task.checkpoint, task.old_checkpoint());
+  if (!choice.resume) set_aside(task, context);
   return train(task.net, x, y, options);
 }
 
@@ -213,7 +224,8 @@ int run_train(const Choice& choice, Context& context) {
   const TrainReport report = train_with_bar(task, choice, context);
   if (report.interrupted) return stopped(report, task, choice, context);
 
-  if (!choice.save_weights.empty()) save_weights(task.net, choice.save_weights);
+  if (!choice.save_weights.empty())
+    save_weights(task.net, choice.save_weights, {{kStandardiseKey, choice.standardise}});
   const std::vector<std::uint64_t>& seeds = task.net.options().seeds;
   const Rows at_training = predict(task.net, task.standardiser, task.training, choice.data);
   Json numbers = {{"net", spec_text(task.net.spec())},
@@ -268,16 +280,16 @@ Run declare_train(CLI::App& app) {
       ->check(CLI::IsMember({"none", "x", "xy"}))
       ->capture_default_str();
   app.add_option("--epochs", choice->epochs, "passes over the training rows")
-      ->check(CLI::Range(1, 1000000000))
+      ->check(check_whole(1, 1000000000))
       ->capture_default_str();
   app.add_option("--lr", choice->lr, "Adam's step size")
       ->check(check_positive)
       ->capture_default_str();
   app.add_option("--batch", choice->batch, "rows a step; 0: all")
-      ->check(CLI::Range(0, 1000000000))
+      ->check(check_whole(0, 1000000000))
       ->capture_default_str();
   app.add_option("--seeds", choice->seeds, "nets, from seeds --seed, --seed + 1, ...")
-      ->check(CLI::Range(1, 1000000))
+      ->check(check_whole(1, 1000000))
       ->capture_default_str();
   app.add_option("--save-weights", choice->save_weights, "write the weights as .safetensors");
   app.add_option("--save", choice->save,

@@ -33,8 +33,10 @@ void check_finite(const Tensor& values, const std::string& path, const std::stri
 
 }  // namespace
 
-void save_weights(const Net& net, const std::string& path) {
+void save_weights(const Net& net, const std::string& path,
+                  const std::map<std::string, std::string>& notes) {
   SafeTensors content;
+  for (const auto& [key, text] : notes) content.metadata[key] = text;
   content.metadata["format"] = "pt";  // what PyTorch's own readers look for
   content.metadata["keel.net"] = spec_text(net.spec());
   for (std::int64_t s = 0; s < net.members(); ++s)

@@ -206,6 +206,14 @@ TEST_CASE("certify trained: an interval for each output") {
   CHECK(summary["interval"][1] == high);
 }
 
+TEST_CASE("certify trained: a note where the net does not fit the rows") {
+  const Trained net;
+  const Ran ran = net.certify({"--data", net.table, "--target", "a"});
+  CHECK(ran.code == 0);
+  CHECK(ran.err.starts_with("note: R^2 is below 0: "));
+  CHECK(net.certify({"--data", net.table, "--target", "y"}).err == "");
+}
+
 TEST_CASE("certify trained: what makes no sense is refused in one line") {
   const Trained net;
   const auto refused = [&](std::vector<std::string> more, int code, const std::string& why) {
@@ -226,6 +234,9 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
   refused({"--net", kNoNorm}, 1, "w.safetensors: ");
   refused({"--net", "dense(16) layernorm relu dense(8) relu dense(1)"}, 1, "has shape");
   refused({"--weights", net.table, "--net", kNet}, 2, "--weights");
+
+  refused({"--data", net.table, "--target", "y", "--standardise", "xy"}, 1,
+          "is of a net that keel trained with --standardise x, got xy");
 
   const std::string wide = net.folder.file("wide.csv", "a,b,c,y\n1,2,3,4\n5,6,7,9\n");
   refused({"--data", wide, "--target", "y"}, 1, "has 3 features");

@@ -49,6 +49,10 @@ TEST_CASE("table: names of several words, set apart by tabs") {
 TEST_CASE("table: a first line that is neither names nor data") {
   CHECK(refusal("0,1,2\n5,6,7\n") ==
         "d.csv: line 1: got the columns' numbers, 0 to 2, wanted their names or data");
+  CHECK(refusal("1 2 3 4 5\n5 6 7 8 9\n") ==
+        "d.csv: line 1: got the columns' numbers, 1 to 5, wanted their names or data");
+  CHECK(parse_table("1 2 3 4\n5 6 7 8\n", "d").rows == 2);
+  CHECK(parse_table("1 2 3 4 6\n5 6 7 8 9\n", "d").rows == 2);
   CHECK(parse_table("0 1 2\n", "d").values == Values{0, 1, 2});
   CHECK(parse_table("0,1\n5,6\n", "d").values == Values{0, 1, 5, 6});
   CHECK(refusal("NA,NA\n5,6\n") ==
@@ -73,8 +77,16 @@ TEST_CASE("table: what cannot be used is refused by file, line and column") {
   CHECK(refusal("1;2\n1,5;3\n") == "d.csv: line 2, column 1: got '1,5', wanted a number");
   CHECK(refusal("1,0x10\n") ==
         "d.csv: line 1, column 2: got '0x10', wanted a number (a header has none)");
-  CHECK(refusal("1,2\n3,4,5\n") == "d.csv: line 2: got 3 fields, wanted 2 as on line 1");
-  CHECK(refusal("a b\n1\n") == "d.csv: line 2: got 1 field, wanted 2 as on line 1");
+  CHECK(refusal("1,2\n3,4,5\n") ==
+        "d.csv: line 2: got 3 fields, wanted 2 as on line 1, set apart by ','");
+  CHECK(refusal("a b\n1\n") ==
+        "d.csv: line 2: got 1 field, wanted 2 as on line 1, set apart by blanks");
+  CHECK(refusal("size (m;ft),y\n1,2\n") ==
+        "d.csv: line 2: got 1 field, wanted 2 as on line 1, set apart by ';'");
+  CHECK(refusal("a b\tc\n1\n") ==
+        "d.csv: line 2: got 1 field, wanted 2 as on line 1, set apart by tabs");
+  CHECK(refusal("a,b\r1,2\r") ==
+        "d.csv: got lines that end with a carriage return alone, wanted line feeds");
   CHECK(refusal("1\n\n2\n") == "d.csv: line 2: got a blank line, wanted 1 field as on line 1");
   CHECK(refusal("1,\"2\n3,4") == "d.csv: line 1, column 2: the quote is not closed on this line");
   CHECK(refusal("\"1\"x,2") == "d.csv: line 1, column 1: got 'x,2' after a closing quote");

@@ -92,6 +92,16 @@ TEST_CASE("weights: of the NTK parameterisation, as the same function in PyTorch
   }
 }
 
+TEST_CASE("weights: notes stand in the file, and do not keep it from being read") {
+  const Temporary file("notes.safetensors");
+  const Net net(kSpec, 3);
+  save_weights(net, file.path(), {{"keel.standardise", "xy"}});
+  CHECK(read_safetensors(file.path()).metadata.at("keel.standardise") == "xy");
+  Net loaded(kSpec, 3, {.seed = 7});
+  load_weights(loaded, file.path());
+  CHECK(same_bits(loaded.flat(), net.flat()));
+}
+
 TEST_CASE("weights: of a net that differs in what has no weights, by what save_weights wrote") {
   const Temporary file("other.safetensors");
   save_weights(Net(kSpec, 3), file.path());
