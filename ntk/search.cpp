@@ -187,34 +187,36 @@ std::vector<Climber> climbers_of(Searcher& searcher, const Rays& rays, std::int6
 }
 
 // Adam's steps (Kingma and Ba 2015) up, ever shorter, each a share of |x|: gradients alone end on
-// the first ridge of a relu.
-void climb(Searcher& searcher, std::vector<Climber> climbers, std::int64_t steps) {
-  constexpr double kFirst = 0.3, kLast = 1e-4, kMean = 0.9, kSquare = 0.99;
-  std::vector<Point> means(climbers.size()), squares(climbers.size());
-  std::vector<double> units(
-      climbers.size());  // of differences: their squares must not leave double
+// the first ridge of a relu. All coordinates have one second moment, so that where the ball ends a
+// climber stops where the gradient points outward.
+void climb(Searcher& searcher, std::vector<Climber> climbers, std::int64_t steps, double first) {
+  constexpr double kLast = 1e-4, kMean = 0.9, kSquare = 0.99;
+  struct Moments {
+    Point mean;
+    double square = 0, unit = 0;  // in units of the first: squares must not leave double
+  };
+  std::vector<Moments> moments(climbers.size());
   double fade = 1, square_fade = 1;
   for (std::int64_t step = 0; step < steps && !climbers.empty(); ++step) {
-    const double length =
-        kFirst * std::pow(kLast / kFirst, static_cast<double>(step) / static_cast<double>(steps));
+    const double part = static_cast<double>(step) / static_cast<double>(steps),
+                 share = first * std::pow(kLast / first, part);
     fade *= kMean;
     square_fade *= kSquare;
     const std::vector<Point> differences = searcher.differences(climbers);
     std::vector<Point> to;
     for (std::size_t c = 0; c < climbers.size(); ++c) {
-      Point &mean = means[c], &square = squares[c], move = differences[c];
-      if (units[c] == 0) units[c] = length_of(move);
-      mean.resize(move.size());
-      square.resize(move.size());
-      for (std::size_t i = 0; i < move.size(); ++i) {
-        if (units[c] > 0) move[i] /= units[c];
-        mean[i] = kMean * mean[i] + (1 - kMean) * move[i];
-        square[i] = kSquare * square[i] + (1 - kSquare) * move[i] * move[i];
-        move[i] =
-            square[i] > 0 ? mean[i] / (1 - fade) / std::sqrt(square[i] / (1 - square_fade)) : 0;
-      }
-      const double share = length / std::sqrt(static_cast<double>(move.size()));
-      to.push_back(searcher.moved(climbers[c].x, move, share * searcher.size_of(climbers[c].x)));
+      Moments& of = moments[c];
+      const double length = length_of(differences[c]);
+      if (of.unit == 0) of.unit = length;
+      const double in_units = of.unit > 0 ? length / of.unit : 0;
+      of.square = kSquare * of.square + (1 - kSquare) * in_units * in_units;
+      of.mean.resize(differences[c].size());
+      for (std::size_t i = 0; i < of.mean.size(); ++i)
+        of.mean[i] =
+            kMean * of.mean[i] + (of.unit > 0 ? (1 - kMean) * differences[c][i] / of.unit : 0);
+      const double root = std::sqrt(of.square / (1 - square_fade)) * (1 - fade);
+      const double size = share * searcher.size_of(climbers[c].x);
+      to.push_back(searcher.moved(climbers[c].x, of.mean, root > 0 ? size / root : 0));
     }
     const std::vector<double> heights = searcher.values(to);
     for (std::size_t c = 0; c < climbers.size(); ++c) climbers[c] = {std::move(to[c]), heights[c]};
@@ -250,7 +252,10 @@ Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& sta
   Searcher searcher(f, width, options);
   std::vector<Climber> climbers =
       climbers_of(searcher, Rays(width, starts, options), climbers_at(width, options));
-  climb(searcher, std::move(climbers), options.steps);
+  climb(searcher, std::move(climbers), options.steps, 0.3);
+  // Long steps may leave the best point for good.
+  const Found& best = searcher.best();
+  if (options.climbers > 0) climb(searcher, {{best.x, best.value}}, options.steps, 0.01);
   return searcher.best();
 }
 

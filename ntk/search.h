@@ -34,9 +34,9 @@ struct Found {
 
 /// Largest value of `f` over |x| <= farthest that rays from the origin and gradient ascent find: a
 /// lower bound of the supremum, never an upper one. Gradients are central differences; climbers
-/// take Adam's steps, of 0.3 |x| at first and of 1e-4 |x| at the end. `starts` [s, d] float64 gives
-/// directions worth trying (training inputs). Deterministic. Throws keel::Error where f gives
-/// something that is not a number.
+/// take Adam's steps, of 0.3 |x| at first and of 1e-4 |x| at the end; then the best point found
+/// takes as many, from 0.01 |x| on. `starts` [s, d] float64 gives directions worth trying (training
+/// inputs). Deterministic. Throws keel::Error where f gives something that is not a number.
 Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& starts,
                      const SearchOptions& options = {});
 

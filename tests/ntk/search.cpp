@@ -114,7 +114,8 @@ TEST_CASE("search: fewer climb where there are many coordinates") {
   const auto climbers = [&](std::int64_t width) {
     const std::int64_t rays = 1 + 2 * (64 + width);
     const std::int64_t climbed = search_largest(f, width, no_starts(width), options).evaluations;
-    return static_cast<double>(climbed - rays) / static_cast<double>(2 * width + 1);
+    const auto of_one = static_cast<double>(2 * width + 1);
+    return static_cast<double>(climbed - rays) / of_one - 1;  // less the best point's own climb
   };
   CHECK(climbers(8) == 32);
   CHECK(climbers(128) == 16);
