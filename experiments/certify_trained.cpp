@@ -37,9 +37,10 @@ std::int64_t input_width(const std::string& path) {
 
 // Units that the net was not trained in would make another function of it.
 void check_standardise(const TrainedChoice& choice) {
+  if (choice.data.empty()) return;
   const SafeTensors content = read_safetensors(choice.weights);
   const auto written = content.metadata.find(kStandardiseKey);
-  if (choice.data.empty() || written == content.metadata.end()) return;
+  if (written == content.metadata.end()) return;
   check(written->second == choice.standardise, "certify",
         "{} is of a net that keel trained with --standardise {}, got {}", choice.weights,
         shown(written->second), choice.standardise);

@@ -16,8 +16,8 @@ void spin_briefly([[maybe_unused]] char** argv) {
 #ifdef _OPENMP
   for (const char* name : {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"})
     if (std::getenv(name)) return;
+  // Where that cannot be done, all goes on as it was.
   if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);
-    // Where it cannot, all goes on as it was.
 #endif
 }
 
