@@ -50,7 +50,12 @@ TEST_CASE("table1: every method runs end to end and is judged") {
     if (method == "ntk_standard") {
       CHECK(details["bound"].is_null());
     } else {
-      CHECK(details["bound"].get<double>() > details["largest_found"].get<double>());
+      const double bound = details["bound"];
+      CHECK(bound > details["largest_found"].get<double>());
+      CHECK(bound == doctest::Approx(details["target_deviation"].get<double>() *
+                                     std::sqrt(details["supremum"].get<double>() *
+                                               details["data_fit"].get<double>()))
+                         .epsilon(0.01));
       CHECK(row["id_r2"].get<double>() > 0.5);
     }
   }
@@ -102,6 +107,37 @@ TEST_CASE("table1: fewer rows and more seeds for the exact regressions") {
   CHECK(row["details"][1]["train_rows"] == 100);
   CHECK(row["details"][1]["ridge_relative"] == 0.1);
   CHECK(row["ood_r2_ci"].is_number());
+
+  const Ran all =
+      data.run(out, {"--methods", "ntk_ln_every", "--ntk-ridge", "0.1", "--ntk-rows", "0"});
+  REQUIRE(all.code == 0);
+  const auto of_all = json_of(out + "/summary.json")["rows"][0]["details"][0];
+  CHECK(of_all["train_rows"] == 234);
+  CHECK(row["details"][0]["data_fit"].get<double>() < 0.7 * of_all["data_fit"].get<double>());
+}
+
+TEST_CASE("table1: losses and bounds are in the target's own units") {
+  Data data;
+  const auto details_of = [&](const char* method) {
+    const std::string out = data.folder / "out";
+    const Ran ran = data.run(
+        out, {"--methods", method, "--seeds", "1", "--standardise", "xy", "--ntk-ridge", "0.1"});
+    REQUIRE(ran.code == 0);
+    return json_of(out + "/summary.json")["rows"][0]["details"][0];
+  };
+  const auto net = details_of("ln_every"), kernel = details_of("ntk_ln_every");
+  data.csv = data.folder.file("tenfold.csv", small_table1_data(0, 10));
+  const auto tenfold_net = details_of("ln_every"), tenfold_kernel = details_of("ntk_ln_every");
+  const auto times = [](const nlohmann::json& value, const nlohmann::json& of) {
+    return value.get<double>() / of.get<double>();
+  };
+  CHECK(times(tenfold_net["train_mse"], net["train_mse"]) == doctest::Approx(100).epsilon(1e-3));
+  for (const char* key : {"bound", "largest_found", "target_mean", "target_deviation"}) {
+    CAPTURE(key);
+    CHECK(times(tenfold_kernel[key], kernel[key]) == doctest::Approx(10).epsilon(1e-3));
+  }
+  // About the mean, which is 8: predictions themselves go beyond it.
+  CHECK(kernel["largest_found"].get<double>() < 8);
 }
 
 TEST_CASE("table1: recipes, one by one and as a grid") {

@@ -9,8 +9,9 @@
 namespace keel {
 
 // 300 proteins of ten columns, 40 of them large; RMSD depends on the first two features. `repeats`
-// rows at the end are exact copies of rows at the beginning, with other targets.
-inline std::string small_table1_data(int repeats = 0) {
+// rows at the end are exact copies of rows at the beginning, with other targets. RMSD is times
+// `scale`.
+inline std::string small_table1_data(int repeats = 0, double scale = 1) {
   const auto draws = normal({300, 10}, {5, 0}).to_vector<double>();
   std::string text = "RMSD,F1,F2,F3,F4,F5,F6,F7,F8,F9\n";
   for (int row = 0; row < 300 + repeats; ++row) {
@@ -18,7 +19,7 @@ inline std::string small_table1_data(int repeats = 0) {
     const double area =
         row % 300 < 260 ? 10000 + 2500 * std::tanh(z[0]) : 21000 + 900 * std::tanh(z[0]);
     const double target = 8 + 3 * std::tanh(z[0]) + z[1] + (row >= 300);
-    text += fmt::format("{},{}", target, area);
+    text += fmt::format("{},{}", scale * target, area);
     for (int f = 1; f < 9; ++f) text += fmt::format(",{}", z[f]);
     text += "\n";
   }

@@ -35,13 +35,15 @@ TEST_CASE("ridge: noise wants a larger one than a smooth function does") {
 
 TEST_CASE("uci: every set by every method, from folders of columns") {
   const TemporaryFolder folder;
-  for (const char* name : {"first", "second"}) {
+  for (const char* name : {"first", "noise", "second"}) {
     std::filesystem::create_directory(folder / name);
+    const bool noise = std::string(name) == "noise";
     std::string text;
     const auto draws = normal({60, 3}, {7, 0}, 1, DType::f64).to_vector<double>();
     for (std::size_t i = 0; i < draws.size(); i += 3)  // target first, one column unused
-      text += fmt::format("{} {} 5 {}\n", 100 + draws[i] + std::sin(draws[i + 1]), draws[i],
-                          draws[i + 1]);
+      text += fmt::format("{} {} 5 {}\n",
+                          100 + (noise ? draws[i + 2] : draws[i] + std::sin(draws[i + 1])),
+                          draws[i], draws[i + 1]);
     folder.file(std::string(name) + "/data.txt", text);
     folder.file(std::string(name) + "/index_features.txt", "1\n3\n");
     folder.file(std::string(name) + "/index_target.txt", "0\n");
@@ -51,10 +53,17 @@ TEST_CASE("uci: every set by every method, from folders of columns") {
                 "--epochs", "400", "--device", "cpu", "--out", folder / "out"});
   CHECK(ran.code == 0);
   const auto summary = json_of(folder / "out/summary.json");
-  CHECK(summary["rows"].size() == 2 * (has_boosting() ? 5 : 4));
+  CHECK(summary["rows"].size() == 3 * (has_boosting() ? 5 : 4));
   for (const auto& row : summary["rows"]) {
     CAPTURE(row["method"].get<std::string>());
     CHECK(row["features"] == 2);
+    // Of a split each: the interval of two that are the same would be 0.
+    CHECK((test::kSanitized || row["rmse_ci"].get<double>() > 0));
+    // What no feature tells of, a method knows only of rows that it has seen.
+    if (row["dataset"] == "noise") {
+      CHECK(row["rmse"].get<double>() > 0.5);
+      continue;
+    }
     CHECK(row["rmse"].get<double>() < 0.9);  // the target's deviation is 1.2
     CHECK(row["rmse"].get<double>() > 0);
   }
