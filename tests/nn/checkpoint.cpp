@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <thread>
 
@@ -85,6 +86,51 @@ TEST_CASE("checkpoint: a finished training is resumed at once, or for more epoch
     CHECK(entry.path().string().find(file.path() + ".") == std::string::npos);
 }
 
+TEST_CASE("checkpoint: every member goes on with its own moments and losses") {
+  for (const std::int64_t batch : {0, 8}) {
+    const Temporary file("members.checkpoint");
+    TrainOptions options{.epochs = 9, .batch = batch};
+    Net once(kSpec, 2, {.members = 3}), later(kSpec, 2, {.members = 3});
+    const TrainReport wanted = train(once, inputs(), targets(), options);
+    options.checkpoint = file.path();
+    options.epochs = 4;
+    Net first(kSpec, 2, {.members = 3});
+    train(first, inputs(), targets(), options);
+    options.resume = true;
+    options.epochs = 9;
+    CHECK(same_bits(train(later, inputs(), targets(), options).losses, wanted.losses));
+    CHECK(same_bits(later.flat(), once.flat()));
+  }
+}
+
+TEST_CASE("checkpoint: an epoch that was not finished leaves no trace") {
+  const Temporary file("unfinished.checkpoint");
+  constexpr std::int64_t kRows = 10000;  // an epoch of batches of one: half a second or so
+  const Tensor x = normal({kRows, 2}, {1, 0}), y = normal({kRows, 1}, {1, 1});
+  TrainOptions options{.epochs = 2, .batch = 1};
+  Net once(kSpec, 2), broken(kSpec, 2), later(kSpec, 2);
+  const TrainReport wanted = train(once, x, y, options);
+
+  options.checkpoint = file.path();
+  std::atomic<bool> stop{false};
+  std::jthread wish;
+  options.stop = &stop;
+  options.progress = [&](const Progress&) {  // the first epoch is done
+    if (wish.joinable()) return;
+    wish = std::jthread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      stop = true;
+    });
+  };
+  const TrainReport report = train(broken, x, y, options);
+  REQUIRE(report.epochs_done == std::vector<std::int64_t>{1});
+  CHECK(std::isnan(report.losses.to_vector<double>()[1]));
+  options.stop = nullptr;
+  options.resume = true;
+  CHECK(same_bits(train(later, x, y, options).losses, wanted.losses));
+  CHECK(same_bits(later.flat(), once.flat()));
+}
+
 TEST_CASE("checkpoint: a wish to stop does not wait for the end of an epoch of many steps") {
   const Temporary file("middle.checkpoint");
   constexpr std::int64_t kRows = 20000;  // an epoch of batches of one: a second or so
@@ -144,6 +190,8 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
   CHECK(message(Net(kSpec, 2, {.seeds = {3, 4}}), inputs(), options) ==
         head + "is of net '" + mine + "', wanted 'dense(17) layernorm relu dense(1) on 2 inputs, " +
             "standard, sigma_w2 2, first 2, sigma_b2 0.01, seeds 3,4, float32 on cpu'");
+  CHECK(message(Net(kSpec, 2, {.first_sigma_w2 = 1}), inputs(), options).find("first 1,") !=
+        std::string::npos);
   const std::string y_print = fingerprint(targets());
   CHECK(message(Net(kSpec, 2), normal({30, 2}, {5, 0}), options) ==
         head + "is of data '" + fingerprint(inputs()) + "-" + y_print + "', wanted '" +

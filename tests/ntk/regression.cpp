@@ -234,6 +234,23 @@ TEST_CASE("targets of zero need no sweep, and one beyond double ends at rounding
         }).find("after 2 sweeps, wanted 1.0e-10") != std::string::npos);
 }
 
+TEST_CASE("rows that are predicted by the thousand, in blocks, get what each gets alone") {
+  const Regression fit(kernel_of(2, 1.5), inputs(12, 2, 1), inputs(12, 1, 2), {.ridge = {0.01}});
+  const Tensor x = inputs(2300, 2, 3);
+  const std::vector<double> means = fit.predict(x).to_vector<double>(),
+                            variances = fit.variance(x).to_vector<double>();
+  REQUIRE(means.size() == 2300);
+  REQUIRE(variances.size() == 2300);
+  for (const int64_t row : {0, 255, 256, 511, 512, 1023, 1024, 2047, 2048, 2299}) {
+    CAPTURE(row);
+    const Tensor one = x.slice(row, row + 1);
+    CHECK(means[static_cast<std::size_t>(row)] ==
+          doctest::Approx(fit.predict(one).item()).epsilon(1e-10));
+    CHECK(variances[static_cast<std::size_t>(row)] ==
+          doctest::Approx(fit.variance(one).item()).epsilon(1e-10));
+  }
+}
+
 TEST_CASE("no rows to predict give no predictions") {
   const Regression r(kernel_of(2, 1), inputs(5, 2, 1), inputs(5, 3, 2));
   CHECK(r.predict(inputs(0, 2, 1)).shape() == Shape{0, 3});
