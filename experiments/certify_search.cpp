@@ -87,9 +87,9 @@ std::string exceed_line(const Attack& attack, const Standardiser& units) {
                        brief(attack.beyond->value * scale, 4));
   if (attack.wanted > 0)
     return fmt::format(
-        "does not pass {} along the direction of the largest found up to |x| = {:g}, or before it "
-        "overflows\n",
-        brief(attack.wanted * scale, 4), kFarthestExceed);
+        "does not pass {} along the direction of the largest found from |x| = {:g} to {:g}, or "
+        "before it overflows\n",
+        brief(attack.wanted * scale, 4), 1 / kFarthestExceed, kFarthestExceed);
   return "";
 }
 

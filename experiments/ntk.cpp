@@ -146,7 +146,8 @@ Run declare_ntk(CLI::App& app) {
   const auto choice = std::make_shared<Choice>();
   choice->kernel.dtype = "f64";
   declare_kernel(app, choice->kernel, "of the matrix: f32 or f64");
-  app.add_option("--x1", choice->x1, "inputs [n, features], a .npy file")->required();
+  app.add_option("--x1", choice->x1, "inputs [n, features], or [n] of one feature, a .npy file")
+      ->required();
   app.add_option("--x2", choice->x2, "inputs [m, features] (default: those of --x1)");
   app.add_option("--outputs", choice->outputs,
                  "empirical, nets of o outputs: trace (mean over outputs, [n, m]), diag [o, n, m] "

@@ -93,18 +93,21 @@ std::optional<Found> exceed(const RowFunction& size, const std::vector<double>& 
   for (double value : x) length = std::max(length, std::abs(value));
   check(length > 0, "exceed", "got the origin, wanted a direction");
   Found found;
-  for (double factor = 1; length * factor < kFarthestExceed; factor *= 2) {
-    std::vector<double> at = x;
-    for (double& value : at) value *= factor;
-    const double reached = size(Tensor::from(at, {1, width}))[0];
-    ++found.evaluations;
-    if (!std::isfinite(reached)) return {};
-    if (reached > wanted) {
-      found.value = reached;
-      found.x = std::move(at);
-      return found;
+  for (const double step : {2.0, 0.5})
+    for (double factor = 1;
+         length * factor < kFarthestExceed && length * factor * kFarthestExceed > 1;
+         factor *= step) {
+      std::vector<double> at = x;
+      for (double& value : at) value *= factor;
+      const double reached = size(Tensor::from(at, {1, width}))[0];
+      ++found.evaluations;
+      if (!std::isfinite(reached)) break;
+      if (reached > wanted) {
+        found.value = reached;
+        found.x = std::move(at);
+        return found;
+      }
     }
-  }
   return {};
 }
 

@@ -48,8 +48,9 @@ RowFunction kernel_diagonal(const Kernel& kernel);
 /// How far exceed() goes: short of the 1e50 that kernels take.
 inline constexpr double kFarthestExceed = 1e45;
 
-/// The place along the ray through `x` where |f| first passes `wanted`, doubling from |x|; empty
-/// where it does not within |x| = kFarthestExceed, or before f overflows.
+/// The place along the ray through `x` where |f| first passes `wanted`, doubling from |x| or, where
+/// that does not get there, halving; empty where it does not up to |x| = kFarthestExceed nor down
+/// to its inverse, or before f overflows.
 std::optional<Found> exceed(const RowFunction& size, const std::vector<double>& x, double wanted);
 
 }  // namespace keel

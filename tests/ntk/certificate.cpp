@@ -117,6 +117,17 @@ TEST_CASE("certificate: without LN it is infinite, and a direction passes any nu
     CHECK(beyond->value > wanted);
     CHECK(size(Tensor::from(beyond->x, {1, 2}))[0] == beyond->value);
   }
+  // What grows towards the origin is followed there; what does not grow, neither way.
+  const RowFunction inverse = [](const Tensor& x) {
+    const std::vector<double> at = x.to_vector<double>();
+    return std::vector<double>{1 / std::hypot(at[0], at[1])};
+  };
+  const auto within = exceed(inverse, {3, 4}, 1e30);
+  REQUIRE(within.has_value());
+  CHECK(within->value > 1e30);
+  CHECK(within->value <= 2e30);
+  CHECK(within->x[1] / within->x[0] == doctest::Approx(4.0 / 3));
+  CHECK(!exceed([](const Tensor&) { return std::vector<double>{1}; }, {3, 4}, 2));
   CHECK(message_of([&] {
           exceed(size, {0, 0}, 1);
         }) == "exceed: got the origin, wanted a direction");
