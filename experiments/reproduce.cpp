@@ -63,8 +63,13 @@ Done reproduce_one(const Context& outer, const Choice& choice, const Experiment&
 
 // Options of one experiment mean nothing to another.
 void check_options(const Choice& choice, const CLI::App& app) {
+  for (const char* name : {"--standardise", "--ln-affine", "--param", "--weights"})
+    if (choice.options.table1.recipes && app.count(name) > 0)
+      throw UsageError("usage", fmt::format("--recipes tries every {}: leave it out", name));
   for (const Experiment& experiment : experiments()) {
     if (experiment.name != choice.name && choice.name != kAllFigures) continue;
+    if (choice.options.epochs && !experiment.trains && experiment.name == choice.name)
+      throw UsageError("usage", fmt::format("--epochs is not for reproduce {}", choice.name));
     for (const CLI::Option* option : app.get_options()) {
       if (option->count() == 0 || option->get_group() != kTable1 || choice.name == kTable1)
         continue;

@@ -30,6 +30,7 @@ struct Experiment {
   const char* summary;
   bool in_figures;      ///< `keel reproduce figures` includes it: needs no data,
   bool takes_data;      ///< or takes --data
+  bool trains;          ///< takes --epochs
   const char* picture;  ///< what plot.py calls it; null: none
 
   /// Does the work and writes every file but summary.json and the pictures into the folder.

@@ -12,6 +12,7 @@ RidgeChoice choose_ridge(const std::shared_ptr<const Kernel>& kernel, const Tens
   const std::int64_t n = x.size(0);
   check(n >= 3, "ridge", "got {} rows to choose a ridge by, wanted at least 3", n);
   const std::int64_t fit = std::min(most_rows, 2 * n / 3), judge = std::min(fit / 2, n - fit);
+  check(judge >= 1, "ridge", "got {} of {} rows to choose a ridge by, wanted at least 2", fit, n);
   const Tensor held_out = x.slice(fit, fit + judge);
   const std::vector<double> wanted = y.slice(fit, fit + judge).to_vector<double>();
   RidgeChoice choice;

@@ -221,7 +221,8 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
     add(cell.lo, middle);
     add(middle, cell.hi);
   }
-  found.value = std::max(best, open.top().upper);
+  constexpr double kRounding = 8 * std::numeric_limits<double>::epsilon();  // of f itself
+  found.value = std::max(best, open.top().upper) * (1 + kRounding);
   if (found.limit >= best * (1 - kTie)) found.at = kInfinity;
   return found;
 }

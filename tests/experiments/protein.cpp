@@ -31,7 +31,7 @@ Protein full_size() {
   protein.rows.rows = 45730;
   protein.rows.features = 1;
   for (std::int64_t row = 0; row < protein.rows.rows; ++row) {
-    protein.rows.x.push_back(row % 40 == 7 && row < 1139 * 40 ? 20000 + row : 19999);
+    protein.rows.x.push_back(row % 40 == 7 && row < 1139 * 40 ? 20000 + row - 7 : 19999);
     protein.rows.y.push_back(0);
   }
   return protein;

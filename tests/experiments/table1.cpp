@@ -114,6 +114,19 @@ TEST_CASE("table1: fewer rows and more seeds for the exact regressions") {
   const auto of_all = json_of(out + "/summary.json")["rows"][0]["details"][0];
   CHECK(of_all["train_rows"] == 234);
   CHECK(row["details"][0]["data_fit"].get<double>() < 0.7 * of_all["data_fit"].get<double>());
+
+  // No more of them than seeds, and never under another ridge.
+  const std::vector<std::string> one = {"--methods", "ntk_ln_every", "--seeds", "1", "--ntk-seeds",
+                                        "3",         "--ntk-ridge"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), one.begin(), one.end());
+    return data.run(out, more);
+  };
+  REQUIRE(with({"0.1"}).code == 0);
+  CHECK(json_of(out + "/summary.json")["rows"][0]["seeds"].size() == 1);
+  const Ran other = with({"0.5", "--resume"});
+  CHECK(other.code == 1);
+  CHECK(other.err.find("ntk_ln_every") != std::string::npos);
 }
 
 TEST_CASE("table1: losses and bounds are in the target's own units") {
@@ -186,6 +199,20 @@ TEST_CASE("table1: bad input") {
             .starts_with("keel: /no/such: no such file: wanted CASP.csv "));
   CHECK(refused({"reproduce", "fig1", "--out", out, "--data", data.csv}, 2) ==
         "keel: usage: --data is not for reproduce fig1\n");
+  for (const char* name : {"fig2", "theory"})
+    CHECK(refused({"reproduce", name, "--out", out, "--epochs", "3"}, 2) ==
+          fmt::format("keel: usage: --epochs is not for reproduce {}\n", name));
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--param", "ntk"},
+                                               {"--standardise", "x"},
+                                               {"--weights", "normal"},
+                                               {"--ln-affine", "1"}}) {
+    std::vector<std::string> all = {"reproduce", "table1", "--out", out, "--recipes"};
+    all.insert(all.end(), more.begin(), more.end());
+    CHECK(refused(all, 2).find("--recipes") != std::string::npos);
+  }
+  CHECK(refused({"reproduce", "table1", "--out", out, "--data", data.csv, "--quiet", "--methods",
+                 "ntk_ln_every", "--ntk-rows", "1"},
+                1) == "keel: ridge: got 1 of 234 rows to choose a ridge by, wanted at least 2\n");
   CHECK(refused({"reproduce", "table1", "--out", out, "--methods", "lasso"}, 2).find("lasso") !=
         std::string::npos);
   if (!has_boosting()) {

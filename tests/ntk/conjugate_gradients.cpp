@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "../../core/random.h"
@@ -44,6 +45,26 @@ TEST_CASE("conjugate gradients solve for all columns at once") {
   CHECK(result.outcome == CgResult::converged);
   CHECK(result.residual <= 1e-12);
   CHECK(test::largest_difference(x, wanted) < 1e-10);
+}
+
+TEST_CASE("conjugate gradients: of thousands of rows none is left out") {
+  constexpr std::int64_t kRows = 8200;  // sums are made in parts of 4096
+  const Tensor b = Tensor::zeros({kRows, 1}, DType::f64), x = b.clone();
+  for (std::int64_t row : {std::int64_t{0}, std::int64_t{4095}, std::int64_t{4096}, kRows - 1})
+    b.data<double>()[row] = 1;
+  const auto diagonal = [](std::int64_t row) { return static_cast<double>(1 + row % 7); };
+  const CgResult result = conjugate_gradients(
+      [&](const Tensor& v) {
+        const Tensor out = v.clone();
+        for (std::int64_t i = 0; i < kRows; ++i) out.data<double>()[i] *= diagonal(i);
+        return out;
+      },
+      [](const Tensor& v) { return v.clone(); }, b, x, 1e-12, 100, {});
+  CHECK(result.outcome == CgResult::converged);
+  double most = 0;
+  for (std::int64_t i = 0; i < kRows; ++i)
+    most = max_or_nan(most, std::abs(x.data<double>()[i] - b.data<double>()[i] / diagonal(i)));
+  CHECK(most < 1e-10);
 }
 
 TEST_CASE("conjugate gradients: a column of NaN has not converged, whatever follows it") {

@@ -78,7 +78,7 @@ void check_reaches(const Net& net, double wanted) {
 }
 
 TEST_CASE("net_bound: columns that nearly repeat each other, each a little less than the last") {
-  for (int bits : {13, 20})
+  for (int bits : {8, 10, 11, 12, 13, 20})
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       CAPTURE(seed);
       std::vector<Vector> span, columns;
@@ -90,6 +90,54 @@ TEST_CASE("net_bound: columns that nearly repeat each other, each a little less 
       }
       const Vector last = few_bits(kWidth, 10 * seed + 9);
       check_reaches(net_of(columns, last), largest_in_span(span, last));
+    }
+}
+
+TEST_CASE("net_bound: the lowest value of gelu and silu is not cut off") {
+  // b is what the activation's least value makes of w, but for a little of v: there h is along v,
+  // and nearly everywhere else along w.
+  struct Lowest {
+    const char* activation;
+    double value, at;
+  };
+  for (const Lowest& lowest : {Lowest{"gelu", -0.16997120747990369, -0.75179},
+                               Lowest{"silu", -0.27846454276107379, -1.27846}}) {
+    CAPTURE(lowest.activation);
+    Vector w(kWidth), v(kWidth), bias(kWidth), last(kWidth);
+    w[0] = 1;
+    w[1] = -1;
+    v[2] = 1;
+    v[3] = -1;
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      bias[i] = -lowest.value * w[i] + 1e-5 * v[i];
+      last[i] = v[i] - w[i];
+    }
+    const Net net = net_of(std::string("dense(1) ") + lowest.activation +
+                               " dense(16) layernorm(affine=0, eps=0) dense(1)",
+                           1, {{1}, {0}, w, bias, last, {0}});
+    const double reached = net.predict(Tensor::from(Vector{lowest.at}, {1, 1})).item();
+    CHECK(reached > 5);
+    CHECK(bound_net(net).outputs[0].high >= reached);
+  }
+}
+
+TEST_CASE("net_bound: biases that cancel each other behind the norm still count with their size") {
+  for (int bits : {30, 45, 50})
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      CAPTURE(bits);
+      CAPTURE(seed);
+      Vector rows = few_bits(kWidth, seed), apart = few_bits(kWidth, seed + 50);
+      for (std::size_t i = 0; i < kWidth; ++i) {
+        apart[i] /= 16;
+        rows.push_back(rows[i] + apart[i]);
+      }
+      const double large = std::ldexp(1, bits) + static_cast<double>(seed), third = 1.0 / 3;
+      const std::vector<Vector> span = {few_bits(kWidth, seed + 200), few_bits(kWidth, seed + 300)};
+      const Net net =
+          net_of("dense(16) layernorm(affine=0, eps=0) dense(2) dense(1)", 2,
+                 {matrix_of(span), Vector(kWidth), rows, {large, large + 1}, {-third, third}, {0}});
+      CHECK(bound_net(net).outputs[0].high >=
+            third * (1 + largest_in_span(span, apart)) * (1 - 1e-13));
     }
 }
 

@@ -1,0 +1,51 @@
+// The largest value of one unit where no end of its interval hides what is between.
+#include "../../ntk/scalar_maximum.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace keel {
+namespace {
+
+// With both ends made equal by sigma, a bound that takes a second derivative too small is below the
+// maximum: at once where the tolerance is so wide that the first cell's bound is the answer.
+void check_between(ScalarProblem problem) {
+  problem.sigma += (value_at(problem, problem.high) - value_at(problem, problem.low)) /
+                   (problem.high - problem.low);
+  double largest = value_at(problem, problem.low), size = 1;
+  for (int i = 0; i <= 20000; ++i) {
+    const double value = value_at(problem, problem.low + (problem.high - problem.low) * i / 20000);
+    largest = std::max(largest, value);
+    size = std::max(size, std::abs(value));
+  }
+  for (const double tolerance : {1e-7, 3e-3, 100.0}) {
+    CAPTURE(tolerance);
+    CHECK(scalar_maximum(problem, tolerance).value >= largest - 1e-12 * size);
+  }
+}
+
+TEST_CASE("scalar_maximum: bends of every term, on cells that begin and end alike") {
+  for (LayerKind phi : {LayerKind::gelu, LayerKind::silu})
+    for (double low : {-6.0, -3.0, -2.0, -1.5, -0.75, -0.3, 0.0, 0.5, 1.5, 2.5, 5.0})
+      for (double width : {0.25, 0.75, 1.5, 4.0})
+        for (double sign : {-1.0, 1.0}) {
+          CAPTURE(static_cast<int>(phi));
+          CAPTURE(low);
+          CAPTURE(width);
+          CAPTURE(sign);
+          check_between({.phi = phi, .w = sign, .low = low, .high = low + width});
+          check_between({.phi = phi, .theta = sign, .low = low, .high = low + width});
+          check_between({.phi = phi, .cross = sign, .low = low, .high = low + width});
+          for (double origin : {-20.0, 20.0})
+            check_between({.phi = phi,
+                           .cross = sign,
+                           .origin = origin,
+                           .low = low - origin,
+                           .high = low - origin + width});
+        }
+}
+
+}  // namespace
+}  // namespace keel
