@@ -182,6 +182,7 @@ TEST_CASE("train: progress is told, and what its function throws comes out") {
   train(net, data.x, data.y, {.epochs = 5, .progress = [&](const Progress& progress) {
                                 ++calls;
                                 last = progress;
+                                CHECK(5 * progress.members_done <= progress.epochs_done);
                               }});
   CHECK(calls >= 1);
   CHECK(last.members == 3);

@@ -96,6 +96,32 @@ TEST_CASE("cone: wherever descent stops, g . u <= p . u in the cone, and p is no
   }
 }
 
+TEST_CASE("cone: p - g is on no generator's wrong side, not by a rounding either") {
+  int moved = 0;
+  for (std::int64_t sweeps : {10, 3000})
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      CAPTURE(sweeps);
+      CAPTURE(seed);
+      const std::size_t rank = 3 + seed % 4, count = rank + 2;
+      Vector generators = draws(count * rank, seed);
+      for (std::size_t j = 0; j < count; ++j)
+        generators[j * rank] = 0.3 + std::abs(generators[j * rank]);
+      const Cone cone(generators, static_cast<std::int64_t>(rank));
+      REQUIRE(!cone.empty());
+      const Vector g = draws(rank, seed + 1000);
+      Vector alpha;
+      const Vector p = cone.project(g, alpha, sweeps);
+      moved += p != g;
+      for (std::size_t j = 0; j < count; ++j) {
+        long double along = 0;  // of numbers of 53 bits: next to exact
+        for (std::size_t i = 0; i < rank; ++i)
+          along += (static_cast<long double>(p[i]) - g[i]) * generators[j * rank + i];
+        CHECK(along >= 0);
+      }
+    }
+  CHECK(moved > 300);
+}
+
 TEST_CASE("cone: what no plane has on one side says nothing") {
   CHECK(Cone({}, 3).empty());
   CHECK(Cone({0, 0, 0, 0}, 2).empty());
