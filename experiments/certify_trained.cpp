@@ -10,50 +10,16 @@
 
 #include "../core/each_in_parallel.h"
 #include "../core/max_or_nan.h"
-#include "../nn/safetensors.h"
-#include "../nn/weights.h"
 #include "../ntk/net_bound.h"
 #include "../ntk/precise_net.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "statistics.h"
 #include "text_table.h"
+#include "trained_net.h"
 
 namespace keel {
 namespace {
-
-// Features of the first layer, from its weight [out, in].
-std::int64_t input_width(const std::string& path) {
-  const SafeTensors content = read_safetensors(path);
-  check(content.find("member0.0.weight") == nullptr, "certify",
-        "{} holds an ensemble, wanted one net: keel train --seeds 1", path);
-  const Tensor* first = content.find("0.weight");
-  check(first != nullptr, "certify", "{} has no '0.weight', wanted a torch.nn.Sequential's names",
-        path);
-  check<ShapeError>(first->rank() == 2 && first->elements() > 0, "certify",
-                    "{}: '0.weight' has shape {}, wanted [out, in]", path, first->shape());
-  return first->size(1);
-}
-
-// Units that the net was not trained in would make another function of it.
-void check_standardise(const TrainedChoice& choice) {
-  if (choice.data.empty()) return;
-  const SafeTensors content = read_safetensors(choice.weights);
-  const auto written = content.metadata.find(kStandardiseKey);
-  if (written == content.metadata.end()) return;
-  check(written->second == choice.standardise, "certify",
-        "{} is of a net that keel trained with --standardise {}, got {}", choice.weights,
-        shown(written->second), choice.standardise);
-}
-
-Net loaded(const TrainedChoice& choice, const Context& context) {
-  NetOptions options;
-  options.dtype = DType::f64;  // the search is to see the net, not float32's rounding
-  options.device = context.device;
-  Net net(choice.net, input_width(choice.weights), options);
-  load_weights(net, choice.weights);
-  return net;
-}
 
 // The rows that the net was trained on; without --data one row of zeros, and units of one.
 struct TrainingRows {
@@ -269,8 +235,8 @@ void check_trained(const CLI::App& app) {
 int run_trained(const TrainedChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
-  check_standardise(choice);
-  const Net net = loaded(choice, context);
+  const Net net = trained_net(choice.net, choice.weights,
+                              choice.data.empty() ? "" : choice.standardise, context);
   const TrainingRows rows(choice, net);
   const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"),
                            rows.examples);

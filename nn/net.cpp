@@ -58,8 +58,9 @@ Net::Net(Undrawn, Spec spec, std::int64_t input_width, NetOptions options)
       init.sigma_w2 = options_.first_sigma_w2.value_or(options_.sigma_w2);
     layers_.push_back(make_layer(layer, init));
     first_parameter_.push_back(layout_.entries().size());
+    const std::int64_t word = word_of(spec_, layers_.size() - 1);
     for (const ParameterSpec& parameter : layers_.back()->parameters(width))
-      layout_.push_back(static_cast<std::int64_t>(layers_.size()) - 1, parameter);
+      layout_.push_back(word - 1, parameter);
     width = layers_.back()->output_width(width);
     widest_ = std::max(widest_, width);
   }

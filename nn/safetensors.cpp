@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -42,9 +44,37 @@ void read_exactly(std::FILE* file, void* into, std::size_t bytes, const std::str
         std::ferror(file) ? std::strerror(errno) : "the file ended early");
 }
 
+// IEEE 754's binary16: 5 bits of exponent, 10 of mantissa.
+float from_half(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  float size = 0;
+  if (exponent == 31)
+    size = mantissa == 0 ? std::numeric_limits<float>::infinity()
+                         : std::numeric_limits<float>::quiet_NaN();
+  else
+    size = std::ldexp(static_cast<float>(exponent == 0 ? mantissa : mantissa + 1024),
+                      std::max(exponent, 1) - 25);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+float from_bfloat(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+// How a file may hold numbers, and what they become.
+struct Format {
+  std::string_view name;
+  DType dtype;
+  std::uint64_t bytes;            // an element, in the file
+  float (*widen)(std::uint16_t);  // null where they are the dtype's
+};
+
+constexpr Format kFormats[] = {{"F32", DType::f32, 4, nullptr},
+                               {"F64", DType::f64, 8, nullptr},
+                               {"F16", DType::f32, 2, from_half},
+                               {"BF16", DType::f32, 2, from_bfloat}};
+
 struct Entry {
   std::string name;
-  DType dtype;
+  const Format* format;
   Shape shape;
   std::uint64_t begin, end;
 };
@@ -77,11 +107,14 @@ Entry parse_entry(const std::string& path, const std::string& key, const json& v
          path, name, shown(value.dump(), 200));
 
   const std::string kind = dtype->get<std::string>();
-  check(kind == "F32" || kind == "F64", kTag, "{}: '{}' has dtype {}, wanted F32 or F64", path,
-        name, shown(kind));
+  const Format* format =
+      std::find_if(std::begin(kFormats), std::end(kFormats),
+                   [&](const Format& candidate) { return candidate.name == kind; });
+  check(format != std::end(kFormats), kTag, "{}: '{}' has dtype {}, wanted F32, F64, F16 or BF16",
+        path, name, shown(kind));
   check(shape->size() <= Shape::kMaxRank, kTag, "{}: '{}' has {} axes, wanted at most {}", path,
         name, shape->size(), int{Shape::kMaxRank});
-  Entry entry{key, kind == "F32" ? DType::f32 : DType::f64, {}, (*offsets)[0], (*offsets)[1]};
+  Entry entry{key, format, {}, (*offsets)[0], (*offsets)[1]};
   for (const json& size : *shape) {
     const auto elements = size.get<std::uint64_t>();
     check(elements < (std::uint64_t{1} << 62), kTag,
@@ -103,11 +136,11 @@ void check_offsets(const std::string& path, const std::vector<Entry>& entries,
     check(e.begin == at && e.begin <= e.end, kTag,
           "{}: '{}' lies at bytes {} to {}, wanted from {}", path, shown(e.name), e.begin, e.end,
           at);
-    const std::uint64_t elements = (e.end - e.begin) / size_of(e.dtype);
+    const std::uint64_t elements = (e.end - e.begin) / e.format->bytes;
     check(elements == static_cast<std::uint64_t>(e.shape.elements()) &&
-              elements * size_of(e.dtype) == e.end - e.begin,
+              elements * e.format->bytes == e.end - e.begin,
           kTag, "{}: '{}' {} of {} has {} bytes, wanted {} elements of {}", path, shown(e.name),
-          e.shape, name_of(e.dtype), e.end - e.begin, e.shape.elements(), size_of(e.dtype));
+          e.shape, e.format->name, e.end - e.begin, e.shape.elements(), e.format->bytes);
     at = e.end;
   }
   check(at == bytes, kTag, "{}: truncated or damaged: the tensors need {} bytes, the file has {}",
@@ -116,6 +149,18 @@ void check_offsets(const std::string& path, const std::vector<Entry>& entries,
 
 void* bytes_of(const Tensor& tensor) {
   return dispatch(tensor.dtype(), [&](auto t) -> void* { return tensor.data<decltype(t)>(); });
+}
+
+Tensor read_tensor(std::FILE* file, const Entry& entry, const std::string& path) {
+  Tensor tensor = Tensor::empty(entry.shape, entry.format->dtype);
+  if (!entry.format->widen) {
+    read_exactly(file, bytes_of(tensor), tensor.bytes(), path);
+    return tensor;
+  }
+  std::vector<std::uint16_t> stored(static_cast<std::size_t>(tensor.elements()));
+  read_exactly(file, stored.data(), stored.size() * sizeof(stored[0]), path);
+  std::transform(stored.begin(), stored.end(), tensor.data<float>(), entry.format->widen);
+  return tensor;
 }
 
 }  // namespace
@@ -160,11 +205,8 @@ SafeTensors read_safetensors(const std::string& path) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   check_offsets(path, entries, size - 8 - length);
-  for (const Entry& entry : entries) {
-    Tensor tensor = Tensor::empty(entry.shape, entry.dtype);
-    read_exactly(file.get(), bytes_of(tensor), tensor.bytes(), path);
-    content.tensors.emplace_back(entry.name, std::move(tensor));
-  }
+  for (const Entry& entry : entries)
+    content.tensors.emplace_back(entry.name, read_tensor(file.get(), entry, path));
   return content;
 }
 

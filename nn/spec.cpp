@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "../core/error.h"
 
@@ -11,7 +12,8 @@ namespace keel {
 namespace {
 
 constexpr const char* kKnown =
-    "dense(width), relu, gelu, silu, layernorm or layernorm(affine=0, eps=0)";
+    "dense(width), relu, gelu, silu, identity, layernorm or layernorm(affine=0, eps=0)";
+constexpr std::string_view kIdentity = "identity";
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
@@ -106,6 +108,13 @@ LayerSpec parse_layer_norm(const Word& word) {
   return layer;
 }
 
+bool is_identity(const Word& word) {
+  if (word.name != kIdentity) return false;
+  check(!word.has_parentheses, "spec", "got {}, wanted {} without parentheses", word.at(),
+        word.name);
+  return true;
+}
+
 LayerSpec parse_layer(const Word& word) {
   if (word.name == "dense") return parse_dense(word);
   if (word.name == "layernorm") return parse_layer_norm(word);
@@ -146,21 +155,37 @@ Spec parse_spec(std::string_view text) {
   check(!rest.empty(), "spec", "got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
   Spec spec;
   Word word;
+  std::int64_t identities = 0;
   for (int position = 1; !rest.empty(); ++position) {
     word = next_word(rest, position);
+    if (is_identity(word)) {
+      ++identities;
+      continue;
+    }
     spec.push_back(parse_layer(word));
-    check(position > 1 || spec[0].kind == LayerKind::dense, "spec",
+    spec.back().identities = std::exchange(identities, 0);
+    check(spec.size() > 1 || spec[0].kind == LayerKind::dense, "spec",
           "got {} as the first layer, wanted dense(width)", word.at());
   }
-  check(spec.back().kind == LayerKind::dense, "spec",
+  check(identities == 0 && spec.back().kind == LayerKind::dense, "spec",
         "got {} as the last layer, wanted dense(k) for k outputs", word.at());
   return spec;
 }
 
 std::string spec_text(const Spec& spec) {
   std::string text;
-  for (const LayerSpec& layer : spec) text += (text.empty() ? "" : " ") + layer_text(layer);
+  for (const LayerSpec& layer : spec) {
+    for (std::int64_t i = 0; i < layer.identities; ++i) text += std::string(kIdentity) + " ";
+    text += layer_text(layer) + " ";
+  }
+  if (!text.empty()) text.pop_back();
   return text;
+}
+
+std::int64_t word_of(const Spec& spec, std::size_t layer) {
+  std::int64_t word = 0;
+  for (std::size_t i = 0; i <= layer; ++i) word += spec[i].identities + 1;
+  return word;
 }
 
 }  // namespace keel

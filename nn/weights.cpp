@@ -1,10 +1,10 @@
 #include "weights.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <set>
-
-#include "safetensors.h"
+#include <string_view>
 
 namespace keel {
 namespace {
@@ -22,13 +22,38 @@ Tensor scaled(const Tensor& x, double factor, DType dtype) {
   return Tensor::from(values, x.shape()).to(dtype);
 }
 
-// After conversion: a float64 may be too large for the net's float32.
 void check_finite(const Tensor& values, const std::string& path, const std::string& name) {
   const std::vector<double> all = values.to_vector<double>();
   const auto bad =
       std::find_if_not(all.begin(), all.end(), [](double value) { return std::isfinite(value); });
   check(bad == all.end(), "weights", "{}: element {} of '{}' is {} in {}, wanted a finite number",
         path, bad - all.begin(), name, bad == all.end() ? 0 : *bad, name_of(values.dtype()));
+}
+
+// "net." of "net.0.weight"; none where no part of a name is a number.
+std::string_view ahead_of_number(std::string_view name) {
+  for (std::size_t at = 0; at != name.npos;) {
+    const std::size_t dot = name.find('.', at);
+    const std::string_view part = name.substr(at, dot == name.npos ? dot : dot - at);
+    if (!part.empty() && part.find_first_not_of("0123456789") == part.npos)
+      return name.substr(0, at);
+    at = dot == name.npos ? dot : dot + 1;
+  }
+  return {};
+}
+
+// A layer behind the SPEC's last one: the file's net has words that the SPEC does not.
+bool has_more_layers(const std::set<std::string>& names, const Spec& spec) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    std::int64_t layer = -1;
+    std::from_chars(name.data(), name.data() + name.size(), layer);
+    return layer >= word_of(spec, spec.size() - 1);
+  });
+}
+
+// "0.weight" of "0.bias".
+std::string weight_beside(const std::string& bias) {
+  return bias.substr(0, bias.size() - std::string_view("bias").size()) + "weight";
 }
 
 }  // namespace
@@ -47,8 +72,20 @@ void save_weights(const Net& net, const std::string& path,
   write_safetensors(path, content);
 }
 
-void load_weights(Net& net, const std::string& path) {
-  const SafeTensors content = read_safetensors(path);
+SafeTensors read_weights(const std::string& path) {
+  SafeTensors content = read_safetensors(path);
+  if (content.tensors.empty()) return content;
+  const std::string ahead(ahead_of_number(content.tensors[0].first));
+  const bool common =
+      std::all_of(content.tensors.begin(), content.tensors.end(),
+                  [&](const auto& tensor) { return ahead_of_number(tensor.first) == ahead; });
+  if (common)
+    for (auto& [name, tensor] : content.tensors) name.erase(0, ahead.size());
+  return content;
+}
+
+std::vector<std::string> load_weights(Net& net, const std::string& path, MissingBias missing) {
+  const SafeTensors content = read_weights(path);
   std::set<std::string> left;
   for (const auto& [name, tensor] : content.tensors) left.insert(name);
   const auto left_text = [&] {
@@ -61,23 +98,34 @@ void load_weights(Net& net, const std::string& path) {
     return left.empty() ? "none" : text;
   };
 
+  std::vector<std::string> zeros;
   Tensor flat = net.flat().to(Device::cpu()).clone();
   for (std::int64_t s = 0; s < net.members(); ++s)
     for (std::size_t p = 0; p < net.layout().entries().size(); ++p) {
       const auto& entry = net.layout().entries()[p];
       const std::string name = name_in_file(net, p, s);
       const Tensor* found = content.find(name);
+      if (!found && missing == MissingBias::zero && name.ends_with(".bias") &&
+          content.find(weight_beside(name))) {
+        fill(net.layout().member_view(flat, p, s), 0);
+        zeros.push_back(name);
+        continue;
+      }
       if (!found)
-        fail("weights", "{}: '{}' {} is missing; not used so far: {}", path, name, entry.member,
-             left_text());
+        fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path, name, entry.member,
+             left_text(),
+             has_more_layers(left, net.spec())
+                 ? "; a layer without weights, as Dropout, is the word 'identity'"
+                 : "");
       check<ShapeError>(found->shape() == entry.member, "weights",
                         "{}: '{}' has shape {}, wanted {}", path, name, found->shape(),
                         entry.member);
       check(entry.scale != 0, "weights",
             "{}: '{}' has no effect in the NTK parameterisation with sigma_b2 = 0, wanted > 0",
             path, name);
+      check_finite(*found, path, name);
       const Tensor values = scaled(*found, 1 / entry.scale, net.flat().dtype());
-      check_finite(values, path, name);
+      check_finite(values, path, name);  // a float64 may be too large for the net's float32
       copy(net.layout().member_view(flat, p, s), values);
       left.erase(name);
     }
@@ -89,6 +137,7 @@ void load_weights(Net& net, const std::string& path) {
         "{} holds the weights of '{}', wanted those of '{}'", path,
         written == content.metadata.end() ? "" : shown(written->second), spec_text(net.spec()));
   copy(net.flat(), flat);
+  return zeros;
 }
 
 }  // namespace keel

@@ -3,8 +3,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "net.h"
+#include "safetensors.h"
 
 namespace keel {
 
@@ -16,10 +18,20 @@ namespace keel {
 void save_weights(const Net& net, const std::string& path,
                   const std::map<std::string, std::string>& notes = {});
 
-/// Copies a file's weights (F32 or F64, converted to the net's dtype) into `net`, of the same
-/// layers and members. Throws keel::Error naming the tensor that is missing, has another shape, is
-/// not wanted, or holds a number that is not finite, or both nets, where save_weights() wrote down
-/// that the file's is another; the net is then unchanged.
-void load_weights(Net& net, const std::string& path);
+/// A file's tensors by such names: what all of them begin with ahead of a layer's number, "net." in
+/// `net.0.weight`, is left out.
+SafeTensors read_weights(const std::string& path);
+
+/// PyTorch's layers have no bias with `bias=False`: the same function as a bias of zeros, but of
+/// another kernel, and another training.
+enum class MissingBias { refuse, zero };
+
+/// Copies read_weights() (converted to the net's dtype) into `net`, of the same layers and members.
+/// Returns the names of the biases that are missing and became zeros. Throws keel::Error naming the
+/// tensor that is missing, has another shape, is not wanted, or holds a number that is not finite,
+/// or both nets, where save_weights() wrote down that the file's is another; the net is then
+/// unchanged.
+std::vector<std::string> load_weights(Net& net, const std::string& path,
+                                      MissingBias missing = MissingBias::refuse);
 
 }  // namespace keel

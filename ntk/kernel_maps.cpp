@@ -26,7 +26,7 @@ std::vector<KernelMap> kernel_maps(const Spec& spec, std::int64_t input_width,
   context.width = input_width;
   bool first_dense = true;
   for (const LayerSpec& layer : spec) {
-    ++context.word;
+    context.word += layer.identities + 1;
     DenseInit init{options.parameterisation, options.sigma_w2, options.sigma_b2};
     if (layer.kind == LayerKind::dense && std::exchange(first_dense, false))
       init.sigma_w2 = options.first_sigma_w2.value_or(options.sigma_w2);
@@ -35,11 +35,10 @@ std::vector<KernelMap> kernel_maps(const Spec& spec, std::int64_t input_width,
   Diagonal d{kLongest, 0, 0};
   for (std::size_t i = 0; i < maps.size(); ++i) {
     follow(maps[i], d, [](int, double) {});
-    check(
-        d.k < kLargest && d.theta < kLargest, "infinite_kernel",
-        "got a kernel of {:.3g} behind layer {} for |x|^2 / n0 = {:.3g}, wanted less than {:.3g}: "
-        "take a smaller sigma_w2",
-        std::max(d.k, d.theta), i, kLongest, kLargest);
+    check(d.k < kLargest && d.theta < kLargest, "infinite_kernel",
+          "got a kernel of {:.3g} behind word {} for |x|^2 / n0 = {:.3g}, wanted less than {:.3g}: "
+          "take a smaller sigma_w2",
+          std::max(d.k, d.theta), word_of(spec, i), kLongest, kLargest);
   }
   return maps;
 }

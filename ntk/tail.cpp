@@ -221,7 +221,7 @@ Tail tail_of(const Net& net, bool narrow) {
         spec_text(spec));
 
   Tail tail;
-  tail.word = static_cast<std::int64_t>(norm) + 1;
+  tail.word = word_of(spec, norm);
   tail.set = set_of(net, norm, narrow);
   if (!tail.set.generators.empty()) tail.set.image = image_of(net, norm, tail.set);
   std::int64_t width = tail.set.width;

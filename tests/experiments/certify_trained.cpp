@@ -206,6 +206,50 @@ TEST_CASE("certify trained: an interval for each output") {
   CHECK(summary["interval"][1] == high);
 }
 
+TEST_CASE("certify trained: a module's net with a Dropout, without biases, in half precision") {
+  const TemporaryFolder folder;
+  const Net small("dense(4) layernorm relu dense(1)", 2, {.seed = 5});
+  save_weights(small, folder / "w.safetensors");
+  // Sequential(Linear(bias=False), LayerNorm(bias=False), ReLU, Dropout, Linear) as `self.net`, in
+  // bfloat16: the upper half of a float32's bits.
+  std::string header = "{", data;
+  for (const auto& [name, tensor] : read_safetensors(folder / "w.safetensors").tensors) {
+    if (name == "0.bias" || name == "1.bias") continue;
+    const std::size_t begin = data.size();
+    for (float value : tensor.to_vector<float>())
+      data.append(reinterpret_cast<const char*>(&value) + 2, 2);
+    header += fmt::format(R"({}"net.{}{}":{{"dtype":"BF16","shape":{},"data_offsets":[{},{}]}})",
+                          begin == 0 ? "" : ",", name[0] == '3' ? '4' : name[0], name.substr(1),
+                          tensor.shape(), begin, data.size());
+  }
+  header += "}";
+  const std::uint64_t length = header.size();
+  folder.file("w.safetensors",
+              std::string(reinterpret_cast<const char*>(&length), 8) + header + data);
+  const auto certify = [&](const char* spec) {
+    return run_keel({"certify", "--mode", "trained", "--net", spec, "--weights",
+                     folder / "w.safetensors", "--out", folder / "out", "--device", "cpu",
+                     "--directions", "8", "--steps", "2"});
+  };
+  Ran ran = certify("dense(4) layernorm relu identity dense(1)");
+  CHECK(ran.err ==
+        fmt::format("note: {} has no 0.bias, 1.bias: zeros, as of PyTorch's bias=False\n",
+                    folder / "w.safetensors"));
+  REQUIRE(ran.code == 0);
+  const auto summary = json_of(folder / "out/summary.json");
+  CHECK(summary["net"] == "dense(4) layernorm relu identity dense(1)");
+  CHECK(summary["features"] == 2);
+  // The gain is 1 and there is no bias: relu of what has length 2 at most, times the last weights.
+  double squares = 0;
+  for (double w : small.values(4)) squares += w * w;
+  CHECK(summary["bound"].get<double>() <
+        2.01 * std::sqrt(squares) + 1.01 * std::abs(small.values(5)[0]));
+  CHECK(summary["largest_found"].get<double>() > 0.05 * summary["bound"].get<double>());
+  ran = certify("dense(4) layernorm relu dense(1)");
+  CHECK(ran.code == 1);
+  CHECK(ran.err.ends_with("is the word 'identity'\n"));
+}
+
 TEST_CASE("certify trained: a note where the net does not fit the rows") {
   const Trained net;
   const Ran ran = net.certify({"--data", net.table, "--target", "a"});
@@ -245,7 +289,7 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
   SafeTensors empty;  // of no bytes, whatever its second axis says
   empty.tensors.emplace_back("0.weight", Tensor::zeros({0, std::int64_t{1} << 60}));
   write_safetensors(net.weights, empty);
-  refused({}, 1, "'0.weight' has shape [0, 1152921504606846976], wanted [out, in]");
+  refused({}, 1, "'0.weight' has shape [0, 1152921504606846976], wanted [16, inputs]");
   net.folder.file("w.safetensors", "no tensors");
   refused({}, 1, "w.safetensors");
 

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "message_of.h"
 #include "temporary.h"
@@ -41,6 +43,35 @@ TEST_CASE("safetensors: what was written is read, to the bit") {
   std::memcpy(&length, bytes.data(), 8);
   CHECK(length % 8 == 0);  // data is aligned, and float64 comes first
   CHECK(bytes.size() == 8 + length + 8 + 12);
+}
+
+TEST_CASE("safetensors: half precision becomes the float32 of the same value") {
+  const Temporary file("half.safetensors");
+  const auto read = [&](const char* dtype, const std::vector<std::uint16_t>& bits) {
+    file.write(
+        with_length(fmt::format(R"({{"a":{{"dtype":"{}","shape":[{}],"data_offsets":[0,{}]}}}})",
+                                dtype, bits.size(), 2 * bits.size()),
+                    std::string(reinterpret_cast<const char*>(bits.data()), 2 * bits.size())));
+    const SafeTensors content = read_safetensors(file.path());
+    REQUIRE(content.find("a")->dtype() == DType::f32);
+    return content.find("a")->to_vector<float>();
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  // 1, -2, the largest, the smallest normal, the largest below it, the smallest of all, 1/3, zeros
+  const std::vector<float> half = read("F16", {0x3c00, 0xc000, 0x7bff, 0x0400, 0x03ff, 0x8001,
+                                               0x3555, 0x8000, 0x7c00, 0xfc00, 0x7e01});
+  CHECK(std::vector<float>(half.begin(), half.end() - 1) ==
+        std::vector<float>{1, -2, 65504, 0x1p-14f, 0x1p-14f - 0x1p-24f, -0x1p-24f, 0x1.554p-2f, 0,
+                           infinity, -infinity});
+  CHECK(std::signbit(half[7]));
+  CHECK(std::isnan(half[10]));
+  const std::vector<float> bfloat =
+      read("BF16", {0x3f80, 0xc000, 0x7f7f, 0x0001, 0x3eab, 0x8000, 0x7f80, 0x7fc0});
+  CHECK(std::vector<float>(bfloat.begin(), bfloat.end() - 1) ==
+        std::vector<float>{1, -2, 0x1.fep127f, 0x1p-133f, 0x1.56p-2f, 0, infinity});
+  CHECK(std::signbit(bfloat[5]));
+  CHECK(std::isnan(bfloat[7]));
+  CHECK(read("F16", {}).empty());
 }
 
 TEST_CASE("safetensors: an empty file of tensors is fine") {
@@ -85,10 +116,12 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
   CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})")) ==
         R"(the header describes 'a' as {"data_offsets":[0,4],"dtype":"F32","shape":[-1]}, wanted )"
         "dtype, shape and two data_offsets");
-  CHECK(message(with_length(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", "1234")) ==
-        "'a' has dtype F16, wanted F32 or F64");
+  CHECK(message(with_length(R"({"a":{"dtype":"I32","shape":[1],"data_offsets":[0,4]}})", "1234")) ==
+        "'a' has dtype I32, wanted F32, F64, F16 or BF16");
+  CHECK(message(with_length(R"({"a":{"dtype":"F16","shape":[3],"data_offsets":[0,4]}})", "1234")) ==
+        "'a' [3] of F16 has 4 bytes, wanted 3 elements of 2");
   CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234")) ==
-        "'a' [2] of float32 has 4 bytes, wanted 2 elements of 4");
+        "'a' [2] of F32 has 4 bytes, wanted 2 elements of 4");
   CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "12")) ==
         "truncated or damaged: the tensors need 4 bytes, the file has 2");
   CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
@@ -99,7 +132,7 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
             R"({"a":{"dtype":"F32","shape":[2305843009213693952,4],"data_offsets":[0,0]}})")) ==
         "'a': shape: [2305843009213693952, 4] has more elements than 64 bits can count");
   CHECK(message(with_length(R"({"a\u001b":{"dtype":"F\n","shape":[],"data_offsets":[0,4]}})")) ==
-        "'a?' has dtype F?, wanted F32 or F64");
+        "'a?' has dtype F?, wanted F32, F64, F16 or BF16");
   CHECK(message(with_length(R"({"__metadata__":"pt"})")) == "__metadata__ is no JSON object");
   CHECK(message(with_length(R"({"__metadata__":{"a":1}})")) ==
         "__metadata__ has 'a', which is no text");

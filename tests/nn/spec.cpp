@@ -22,7 +22,8 @@ TEST_CASE("spec: its text parses to itself") {
   for (const char* text :
        {"dense(1)", "dense(128) layernorm relu dense(128) relu dense(1)",
         "dense(3) layernorm(affine=0) silu dense(2)", "dense(3) layernorm(eps=0) gelu dense(2)",
-        "dense(3) layernorm(affine=0, eps=0.001) dense(2)"}) {
+        "dense(3) layernorm(affine=0, eps=0.001) dense(2)",
+        "identity dense(3) relu identity identity dense(2)"}) {
     CHECK(spec_text(parse_spec(text)) == text);
     CHECK(parse_spec(spec_text(parse_spec(text))) == parse_spec(text));
   }
@@ -30,11 +31,21 @@ TEST_CASE("spec: its text parses to itself") {
         "dense(3) layernorm dense(2)");
 }
 
+TEST_CASE("spec: identity only counts") {
+  const Spec spec = parse_spec("identity dense(3) layernorm identity identity relu dense(2)");
+  REQUIRE(spec.size() == 4);
+  CHECK(word_of(spec, 0) == 2);
+  CHECK(word_of(spec, 1) == 3);
+  CHECK(word_of(spec, 2) == 6);
+  CHECK(word_of(spec, 3) == 7);
+  CHECK(spec[1] == LayerSpec{.kind = LayerKind::layernorm});
+}
+
 TEST_CASE("spec: errors quote the wrong word") {
   const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
   CHECK(message("dense(8) layernrom relu dense(1)") ==
         "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, gelu, silu, "
-        "layernorm or layernorm(affine=0, eps=0)");
+        "identity, layernorm or layernorm(affine=0, eps=0)");
   CHECK(message("dense relu dense(1)") ==
         "spec: got 'dense' (word 1), wanted dense(width) with a width from 1 to 2147483647");
   for (const char* width : {"dense()", "dense(0)", "dense(-3)", "dense(1.5)", "dense(1,2)",
@@ -71,6 +82,12 @@ TEST_CASE("spec: errors quote the wrong word") {
         "spec: got 'relu)' (word 2), wanted no ')' without '('");
   for (const char* empty : {"", "  \n\t"})
     CHECK(message(empty) == "spec: got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
+  CHECK(message("dense(8) identity(1) dense(1)") ==
+        "spec: got 'identity(1)' (word 2), wanted identity without parentheses");
+  CHECK(message("identity relu dense(1)") ==
+        "spec: got 'relu' (word 2) as the first layer, wanted dense(width)");
+  for (const char* last : {"identity", "dense(1) identity"})
+    CHECK(message(last).ends_with("as the last layer, wanted dense(k) for k outputs"));
   CHECK(message("relu dense(1)") ==
         "spec: got 'relu' (word 1) as the first layer, wanted dense(width)");
   CHECK(message("dense(8) relu") ==

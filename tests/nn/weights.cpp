@@ -102,6 +102,74 @@ TEST_CASE("weights: notes stand in the file, and do not keep it from being read"
   CHECK(same_bits(loaded.flat(), net.flat()));
 }
 
+TEST_CASE("weights: names behind a module's, and layers between that have none") {
+  const Temporary file("module.safetensors");
+  const Net saved("dense(2) layernorm relu dense(1)", 3);
+  save_weights(saved, file.path());
+  SafeTensors content = read_safetensors(file.path());
+  content.metadata.erase("keel.net");
+  const auto renamed = [&](auto name_of) {
+    SafeTensors other = content;
+    for (auto& [name, tensor] : other.tensors) name = name_of(name);
+    write_safetensors(file.path(), other);
+  };
+  renamed([](const std::string& name) { return "_orig_mod.net." + name; });
+  Net loaded(kSpec, 3, {.seed = 7});
+  load_weights(loaded, file.path());
+  CHECK(same_bits(loaded.flat(), saved.flat()));
+  // Of which layer another's weights are, nobody can tell.
+  renamed([](const std::string& name) { return (name[0] == '0' ? "a." : "b.") + name; });
+  CHECK(message_of([&] { load_weights(loaded, file.path()); })
+            .ends_with("'0.weight' [2, 3] is missing; not used so far: 'a.0.bias', 'a.0.weight', "
+                       "'b.1.bias', 'b.1.weight', 'b.3.bias', 'b.3.weight'"));
+
+  // Sequential(Flatten, Linear, LayerNorm, ReLU, Dropout, Linear)
+  renamed([](const std::string& name) {
+    return fmt::format("{}{}", name[0] == '3' ? '5' : static_cast<char>(name[0] + 1),
+                       name.substr(1));
+  });
+  Net between("identity dense(2) layernorm relu identity dense(1)", 3, {.seed = 7});
+  load_weights(between, file.path());
+  CHECK(same_bits(between.flat(), saved.flat()));
+  const Tensor x = normal({5, 3}, {1, 0});
+  CHECK(same_bits(between.predict(x), saved.predict(x)));
+  Net without("identity dense(2) layernorm relu dense(1)", 3);
+  CHECK(message_of([&] { load_weights(without, file.path()); })
+            .ends_with("'4.weight' [1, 2] is missing; not used so far: '5.bias', '5.weight'; a "
+                       "layer without weights, as Dropout, is the word 'identity'"));
+}
+
+TEST_CASE("weights: biases that are missing are zeros where that is asked for") {
+  const Temporary file("unbiased.safetensors");
+  file.write(file_of_pytorch());
+  SafeTensors content = read_safetensors(file.path());
+  std::erase_if(content.tensors, [](const auto& tensor) {
+    return tensor.first == "0.bias" || tensor.first == "1.bias";
+  });
+  write_safetensors(file.path(), content);
+  Net net(kSpec, 3), wanted(kSpec, 3);
+  const Tensor before = net.flat().clone();
+  CHECK(message_of([&] { load_weights(net, file.path()); }).find("'0.bias' [2] is missing") !=
+        std::string::npos);
+  CHECK(same_bits(net.flat(), before));
+  CHECK(load_weights(net, file.path(), MissingBias::zero) ==
+        std::vector<std::string>{"0.bias", "1.bias"});
+  file.write(file_of_pytorch());
+  CHECK(load_weights(wanted, file.path(), MissingBias::zero).empty());
+  for (std::size_t p : {1u, 3u}) fill(wanted.layout().view(wanted.flat(), p), 0);
+  CHECK(same_bits(net.flat(), wanted.flat()));
+
+  // A layer of which there is nothing at all is not there.
+  Net longer("dense(2) layernorm relu dense(1) dense(1)", 3);
+  CHECK(message_of([&] {
+          load_weights(longer, file.path(), MissingBias::zero);
+        }).find("'4.weight'") != std::string::npos);
+  std::erase_if(content.tensors, [](const auto& tensor) { return tensor.first == "1.weight"; });
+  write_safetensors(file.path(), content);
+  CHECK(message_of([&] { load_weights(net, file.path(), MissingBias::zero); }).find("'1.weight'") !=
+        std::string::npos);
+}
+
 TEST_CASE("weights: of a net that differs in what has no weights, by what save_weights wrote") {
   const Temporary file("other.safetensors");
   save_weights(Net(kSpec, 3), file.path());
@@ -160,6 +228,17 @@ TEST_CASE("weights: what does not fit is named, and the net stays as it was") {
   write_safetensors(file.path(), damaged);
   CHECK(message(kSpec) ==
         head + "element 1 of '1.weight' is nan in float32, wanted a finite number");
+  for (auto& [name, tensor] : damaged.tensors)
+    if (name == "1.weight") tensor = Tensor::from<double>({1, 1e300}, {2});
+  write_safetensors(file.path(), damaged);
+  CHECK(message(kSpec) ==
+        head + "element 1 of '1.weight' is inf in float32, wanted a finite number");
+  for (auto& [name, tensor] : damaged.tensors)
+    if (name == "1.weight")
+      tensor = Tensor::from<double>({1, std::numeric_limits<double>::quiet_NaN()}, {2});
+  write_safetensors(file.path(), damaged);
+  CHECK(message(kSpec) ==
+        head + "element 1 of '1.weight' is nan in float64, wanted a finite number");
   file.write(file_of_pytorch().substr(0, file_of_pytorch().size() - 4));
   CHECK(message(kSpec) == "safetensors: " + file.path() +
                               ": truncated or damaged: the tensors need 60 bytes, the file has 56");
