@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <map>
 
 #include "../../core/max_or_nan.h"
+#include "../bits.h"
 #include "../gpu.h"
 #include "../op_cases.h"
 #include "../sanitized.h"
@@ -30,12 +30,6 @@ std::vector<Tensor> run(const OpCase& c, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> results = {out.value()};
   for (const Var& leaf : leaves) results.push_back(gradients[leaf]);
   return results;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.to(Device::cpu()), y = b.to(Device::cpu());
-  return x.shape() == y.shape() && x.bytes() == y.bytes() &&
-         std::memcmp(x.data<float>(), y.data<float>(), x.bytes()) == 0;
 }
 
 // Largest difference, relative to the largest expected value where that is above 1.

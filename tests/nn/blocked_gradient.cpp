@@ -9,7 +9,7 @@
 #include "../../kernels/gradient_sink.h"
 #include "../../kernels/mse.h"
 #include "../../nn/trainer.h"
-#include "bits.h"
+#include "../bits.h"
 #include "small_training.h"
 
 using namespace small_training;

@@ -10,7 +10,7 @@
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
 #include "../../nn/trainer.h"
-#include "bits.h"
+#include "../bits.h"
 #include "message_of.h"
 #include "temporary.h"
 

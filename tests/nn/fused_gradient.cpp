@@ -11,8 +11,8 @@
 #include "../../kernels/gradient_sink.h"
 #include "../../kernels/mse.h"
 #include "../../nn/train_step.h"
+#include "../bits.h"
 #include "../gpu.h"
-#include "bits.h"
 #include "message_of.h"
 
 using namespace keel;

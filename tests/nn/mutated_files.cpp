@@ -9,8 +9,8 @@
 #include "../../nn/safetensors.h"
 #include "../../nn/spec.h"
 #include "../../nn/weights.h"
+#include "../bits.h"
 #include "../mutated.h"
-#include "bits.h"
 #include "temporary.h"
 
 using namespace keel;

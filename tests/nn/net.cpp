@@ -10,7 +10,7 @@
 #include "../../kernels/gradcheck.h"
 #include "../../kernels/gradient_sink.h"
 #include "../../kernels/mse.h"
-#include "bits.h"
+#include "../bits.h"
 #include "message_of.h"
 
 using namespace keel;

@@ -8,7 +8,7 @@
 #include "../../core/threads.h"
 #include "../../kernels/gradient_sink.h"
 #include "../../kernels/mse.h"
-#include "bits.h"
+#include "../bits.h"
 #include "message_of.h"
 #include "small_training.h"
 

@@ -7,7 +7,7 @@
 
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
-#include "bits.h"
+#include "../bits.h"
 #include "message_of.h"
 #include "temporary.h"
 

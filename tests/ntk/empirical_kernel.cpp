@@ -7,8 +7,8 @@
 
 #include "../../core/random.h"
 #include "../../ntk/regression.h"
+#include "../bits.h"
 #include "../gpu.h"
-#include "../nn/bits.h"
 #include "../nn/message_of.h"
 
 using namespace keel;

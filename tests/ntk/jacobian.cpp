@@ -4,8 +4,8 @@
 
 #include "../../core/threads.h"
 #include "../../kernels/arithmetic.h"
+#include "../bits.h"
 #include "../gpu.h"
-#include "../nn/bits.h"
 #include "explicit_jacobian.h"
 #include "jacobian_helpers.h"
 

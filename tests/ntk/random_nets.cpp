@@ -6,7 +6,7 @@
 #include "../../kernels/gradient_sink.h"
 #include "../../ntk/empirical_kernel.h"
 #include "../../ntk/net_bound.h"
-#include "../nn/bits.h"
+#include "../bits.h"
 #include "plain_net.h"
 
 namespace keel {

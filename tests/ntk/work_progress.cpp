@@ -13,7 +13,7 @@
 #include "../../ntk/empirical_kernel.h"
 #include "../../ntk/infinite_kernel.h"
 #include "../../ntk/regression.h"
-#include "../nn/bits.h"
+#include "../bits.h"
 #include "closed_kernel.h"
 
 using namespace keel;

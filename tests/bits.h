@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "../../core/tensor.h"
+#include "../core/tensor.h"
 
 inline bool same_bits(const keel::Tensor& a, const keel::Tensor& b) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
