@@ -12,8 +12,10 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std
   check(content.find("member0." + name) == nullptr, "certify",
         "{} holds an ensemble, wanted one net: keel train --seeds 1", path);
   const Tensor* first = content.find(name);
-  check(first != nullptr, "certify", "{} has no '{}', wanted a torch.nn.Sequential's names", path,
-        name);
+  check(first != nullptr, "certify",
+        "{} has no '{}', wanted a torch.nn.Sequential's names; a layer without weights, as "
+        "Flatten, is the word 'identity'",
+        path, name);
   check<ShapeError>(first->rank() == 2 && first->size(0) == spec[0].width && first->size(1) > 0,
                     "certify", "{}: '{}' has shape {}, wanted [{}, inputs]", path, name,
                     first->shape(), spec[0].width);

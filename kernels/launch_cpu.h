@@ -27,7 +27,7 @@ struct StreamingHostGroup : HostGroup {
     constexpr int64_t kHeld = 2048 / sizeof(T);  // from a corner of the first-level cache
     alignas(64) T held[kHeld];
     for (int64_t at = 0; at < n; at += kHeld) {
-      const int64_t count = std::min(kHeld, n - at);
+      const int64_t count = n - at < kHeld ? n - at : kHeld;
       HostGroup::store(count, held, [&](auto i) { return f(at + i); });
 #ifndef __CUDA_ARCH__  // KEEL_HD only so that nvcc lets a Program call it
       stream_copy(target + at, held, static_cast<std::size_t>(count) * sizeof(T));
