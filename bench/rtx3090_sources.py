@@ -38,7 +38,7 @@ def arithmetic(expression, names):
 
 
 class Launchers:
-    """Groups and widths as kernels/launch.cuh has them."""
+    """Groups and widths as kernels/launch.cuh and kernels/tiling.h have them."""
     PATH = "kernels/launch.cuh"
     GROUP = (r"(?:if constexpr \((kBetween)?[^\n]*\)\s+)?"
              r"(?:if \(tiling\.width <= (\w+)\)\s+(?:return )?)?"
@@ -49,8 +49,8 @@ class Launchers:
                                              r"Group::kMembers;")[1])
         slots = wanted(self.PATH, r"kSlots = kLong \? (\d+) : (\d+) / kDoubled;")
         narrow = wanted(self.PATH, r"kNarrow = kLong \? (\d+) : (\d+);")
-        held = wanted(self.PATH, r"kWidestHeld =\s+kRereads<Program> \? (\d+) / "
-                                 r"sizeof\(typename Program::Scalar\)\s*: (\d+);")
+        held = wanted("kernels/tiling.h", r"kWidestHeld =\s+kRereads<Program> \? (\d+) / "
+                                          r"sizeof\(typename Program::Scalar\)\s*: (\d+);")
         wanted(self.PATH, r"kHeld = kWidestHeld<Program>;")
         wanted(self.PATH, r"kMiddle = kLong \? kNarrow : kSlots;")
         wanted(self.PATH, r"kBetween = kRereads<Program>;")
