@@ -30,7 +30,8 @@ have_in() {
   IFS=$old_ifs
   return 1
 }
-have_header() { have_in "include/$1" "include/*/$1"; }
+# Where CMake looks, and no deeper: a toolkit's Thrust linked in include/cccl is not found there.
+have_header() { have_in "include/$1" "include/*-linux-*/$1"; }
 
 cmake_is_new_enough() {
   set -- $(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
@@ -112,7 +113,8 @@ cmake_is_new_enough || need cmake
 command -v ninja >/dev/null || need ninja-build
 have_in "lib/*/openblas-openmp/libopenblas.so" "lib*/libopenblaso.so" ||
   need libopenblas-openmp-dev
-have_header lapacke.h || have_header lapacke/lapacke.h || need liblapacke-dev
+have_header lapacke.h || have_header lapacke/lapacke.h || have_header openblas/lapacke.h ||
+  need liblapacke-dev
 have_header fmt/format.h || need libfmt-dev
 have_header nlohmann/json.hpp || need nlohmann-json3-dev
 have_header Random123/philox.h || need librandom123-dev
