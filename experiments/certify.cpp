@@ -194,8 +194,8 @@ Run declare_certify(CLI::App& app) {
     const RegressionChoice& of = choice->regression;
     if (of.kernel.trained()) {
       check_trained(app);
-      return run_trained({of.kernel.net, of.kernel.weights, of.data, of.target, of.standardise,
-                          choice->search, choice->pieces},
+      return run_trained({of.kernel.net, of.kernel.weights, modules_of(of.kernel), of.data,
+                          of.target, of.standardise, choice->search, choice->pieces},
                          context);
     }
     for (const char* name : {"--data", "--target"})

@@ -235,8 +235,9 @@ void check_trained(const CLI::App& app) {
 int run_trained(const TrainedChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
-  const Net net = trained_net(choice.net, choice.weights,
-                              choice.data.empty() ? "" : choice.standardise, context);
+  const auto [net, zero_biases] =
+      trained_net(choice.net, choice.weights, choice.modules,
+                  choice.data.empty() ? "" : choice.standardise, context);
   const TrainingRows rows(choice, net);
   const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"),
                            rows.examples);
@@ -251,6 +252,8 @@ int run_trained(const TrainedChoice& choice, Context& context) {
                   {"weights", choice.weights},
                   {"features", net.input_width()},
                   {"outputs", net.output_width()}};
+  if (!choice.modules.empty()) numbers["modules"] = choice.modules;
+  if (!zero_biases.empty()) numbers["zero_biases"] = zero_biases;
   if (rows.given)
     numbers.update({{"data", choice.data},
                     {"target", choice.target},

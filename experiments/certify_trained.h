@@ -7,7 +7,9 @@
 namespace keel {
 
 struct TrainedChoice {
-  std::string net, weights, data, target, standardise = "x";
+  std::string net, weights;
+  std::vector<std::string> modules;
+  std::string data, target, standardise = "x";
   SearchChoice search;
   std::int64_t pieces = NetBoundOptions{}.pieces;
 };

@@ -1,6 +1,8 @@
 #include "kernel_choice.h"
 
 #include <CLI/CLI.hpp>
+#include <iterator>
+#include <sstream>
 
 #include "../nn/weights.h"
 
@@ -44,9 +46,19 @@ void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtyp
   app.add_option("--weights", choice.weights,
                  choice.may_be_trained ? "empirical, trained: of this net, a .safetensors file"
                                        : "empirical: of this net, a .safetensors file");
+  app.add_option("--modules", choice.modules,
+                 "what --weights calls the layers that have weights, in SPEC's order: \"fc1 norm "
+                 "fc2\" of fc1.weight, ... (default: their numbers)");
+}
+
+std::vector<std::string> modules_of(const KernelChoice& choice) {
+  std::istringstream words(choice.modules);
+  return {std::istream_iterator<std::string>(words), {}};
 }
 
 void check_kernel(const KernelChoice& choice) {
+  if (!choice.modules.empty() && choice.weights.empty())
+    throw UsageError("usage", "--modules names the layers of --weights, which is not given");
   if (!choice.infinite()) {
     if (choice.seeds > 1 && !choice.weights.empty())
       throw UsageError("usage", "got --seeds and --weights, wanted one of them");
@@ -69,7 +81,7 @@ Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context
   options.first_sigma_w2 = choice.first_sigma_w2;
   options.sigma_b2 = choice.sigma_b2;
   Net net(choice.net, input_width, options);
-  if (!choice.weights.empty()) load_weights(net, choice.weights);
+  if (!choice.weights.empty()) load_weights(net, choice.weights, {.modules = modules_of(choice)});
   return net;
 }
 
@@ -105,6 +117,7 @@ Json kernel_json(const KernelChoice& choice, const Context& context) {
     json["first_seed"] = context.options.seed;
   } else {
     json["weights"] = choice.weights;
+    if (!choice.modules.empty()) json["modules"] = modules_of(choice);
   }
   return json;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "../ntk/empirical_kernel.h"
 #include "../ntk/infinite_kernel.h"
@@ -12,7 +13,7 @@
 namespace keel {
 
 struct KernelChoice {
-  std::string net, mode = "infinite", parameterisation = "ntk", dtype, weights;
+  std::string net, mode = "infinite", parameterisation = "ntk", dtype, weights, modules;
   double sigma_w2 = 2, sigma_b2 = 0.01;
   std::optional<double> first_sigma_w2;
   std::int64_t seeds = 1;
@@ -23,12 +24,15 @@ struct KernelChoice {
   DType element() const { return dtype == "f32" ? DType::f32 : DType::f64; }
 };
 
-/// --net, --mode, --param, --dtype, --sigma-w2, --first-sigma-w2, --sigma-b2, --seeds, --weights.
-/// `dtypes`: what f32 and f64 are of.
+/// --net, --mode, --param, --dtype, --sigma-w2, --first-sigma-w2, --sigma-b2, --seeds, --weights,
+/// --modules. `dtypes`: what f32 and f64 are of.
 void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtypes);
 
 /// Throws UsageError where options contradict each other.
 void check_kernel(const KernelChoice& choice);
+
+/// The words of --modules, one for each layer that has weights.
+std::vector<std::string> modules_of(const KernelChoice& choice);
 
 /// The net of --mode empirical, members --seed, --seed + 1, ... or --weights.
 Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context& context);

@@ -1,5 +1,7 @@
 #include "trained_net.h"
 
+#include <set>
+
 #include "../nn/weights.h"
 #include "examples.h"
 
@@ -7,15 +9,21 @@ namespace keel {
 namespace {
 
 // Features of the first layer, from its weight [out, in].
-std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std::string& path) {
-  const std::string name = fmt::format("{}.weight", word_of(spec, 0) - 1);
+std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std::string& path,
+                         const std::vector<std::string>& modules) {
+  const std::string name =
+      (modules.empty() ? fmt::to_string(word_of(spec, 0) - 1) : modules[0]) + ".weight";
   check(content.find("member0." + name) == nullptr, "certify",
         "{} holds an ensemble, wanted one net: keel train --seeds 1", path);
   const Tensor* first = content.find(name);
-  check(first != nullptr, "certify",
-        "{} has no '{}', wanted a torch.nn.Sequential's names; a layer without weights, as "
-        "Flatten, is the word 'identity'",
-        path, name);
+  if (!first) {
+    std::set<std::string> names;
+    for (const auto& [there, tensor] : content.tensors) names.insert(there);
+    fail("certify", "{} has no '{}' but {}; {}", path, name, quoted(names),
+         modules.empty() ? "wanted a torch.nn.Sequential's names, where a layer without weights, "
+                           "as Flatten, is the word 'identity'; or name the modules: --modules"
+                         : "wanted its names in --modules, without '.weight'");
+  }
   check<ShapeError>(first->rank() == 2 && first->size(0) == spec[0].width && first->size(1) > 0,
                     "certify", "{}: '{}' has shape {}, wanted [{}, inputs]", path, name,
                     first->shape(), spec[0].width);
@@ -24,9 +32,10 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std
 
 }  // namespace
 
-Net trained_net(const std::string& net, const std::string& weights, const std::string& standardise,
-                const Context& context) {
-  const SafeTensors content = read_weights(weights);
+TrainedNet trained_net(const std::string& net, const std::string& weights,
+                       const std::vector<std::string>& modules, const std::string& standardise,
+                       const Context& context) {
+  const SafeTensors content = read_weights(weights, modules);
   const auto written = content.metadata.find(kStandardiseKey);
   // Units that the net was not trained in would make another function of it.
   if (!standardise.empty() && written != content.metadata.end())
@@ -38,11 +47,13 @@ Net trained_net(const std::string& net, const std::string& weights, const std::s
   options.dtype = DType::f64;  // the search is to see the net, not float32's rounding
   options.device = context.device;
   const Spec spec = parse_spec(net);
-  Net result(spec, input_width(spec, content, weights), options);
-  const std::vector<std::string> zeros = load_weights(result, weights, MissingBias::zero);
-  if (!zeros.empty())
-    context.note(fmt::format("note: {} has no {}: zeros, as of PyTorch's bias=False", weights,
-                             fmt::join(zeros, ", ")));
+  TrainedNet result{Net(spec, input_width(spec, content, weights, modules), options), {}};
+  result.zero_biases = load_weights(result.net, weights, {MissingBias::zero, modules});
+  if (!result.zero_biases.empty())
+    context.note(
+        fmt::format("note: {} has no {}: zeros, as of PyTorch's bias=False; a torch.nn.RMSNorm, "
+                    "which has none either, is no Layer Norm",
+                    weights, fmt::join(result.zero_biases, ", ")));
   return result;
 }
 

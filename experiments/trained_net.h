@@ -2,16 +2,24 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "../nn/net.h"
 #include "command.h"
 
 namespace keel {
 
+struct TrainedNet {
+  Net net;
+  std::vector<std::string> zero_biases;  ///< those that the file does not have
+};
+
 /// Of SPEC `net`, in float64 on the context's device; how many features it takes, the file says.
-/// Biases that the file does not have are zeros, with a note. Throws keel::Error as load_weights(),
-/// for an ensemble, and where keel trained the net in other units than `standardise` ("" for any).
-Net trained_net(const std::string& net, const std::string& weights, const std::string& standardise,
-                const Context& context);
+/// `modules` as in LoadOptions. Biases that the file does not have are zeros, with a note. Throws
+/// keel::Error as load_weights(), for an ensemble, and where keel trained the net in other units
+/// than `standardise` ("" for any).
+TrainedNet trained_net(const std::string& net, const std::string& weights,
+                       const std::vector<std::string>& modules, const std::string& standardise,
+                       const Context& context);
 
 }  // namespace keel

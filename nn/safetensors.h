@@ -20,8 +20,8 @@ struct SafeTensors {
 };
 
 /// Reads F32 and F64 tensors of at most four axes, and F16 and BF16 ones, as the float32 of the
-/// same values. Throws keel::Error with the path and what is
-/// wrong: an unreadable or truncated file, a header that is none, offsets that do not fit.
+/// same values. Throws keel::Error with the path and what is wrong: an unreadable or truncated
+/// file, a header that is none, offsets that do not fit.
 SafeTensors read_safetensors(const std::string& path);
 
 /// Writes a temporary file beside `path` and renames it: readers see the old file or the new one,

@@ -3,14 +3,35 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <set>
 #include <string_view>
 
 namespace keel {
 namespace {
 
-std::string name_in_file(const Net& net, std::size_t p, std::int64_t s) {
-  const std::string& name = net.layout().entries()[p].name;
+constexpr const char* kNetKey = "keel.net";  // a SPEC
+
+using Modules = std::map<std::string, std::string>;  // of a layer's number; or empty
+
+// "2" of "2.weight".
+std::string layer_of(const std::string& name) { return name.substr(0, name.find('.')); }
+
+Modules modules_of_layers(const Net& net, const std::vector<std::string>& in_order) {
+  Modules modules;
+  if (in_order.empty()) return modules;
+  for (const auto& entry : net.layout().entries()) {
+    const std::size_t next = modules.size();
+    modules.try_emplace(layer_of(entry.name), next < in_order.size() ? in_order[next] : "");
+  }
+  check(modules.size() == in_order.size(), "weights",
+        "got {} modules '{}', wanted one for each of the {} layers of '{}' that have weights",
+        in_order.size(), fmt::join(in_order, " "), modules.size(), spec_text(net.spec()));
+  return modules;
+}
+
+std::string name_in_file(const Net& net, std::size_t p, std::int64_t s,
+                         const Modules& modules = {}) {
+  std::string name = net.layout().entries()[p].name;
+  if (!modules.empty()) name.replace(0, name.find('.'), modules.at(layer_of(name)));
   return net.members() > 1 ? fmt::format("member{}.{}", s, name) : name;
 }
 
@@ -30,16 +51,23 @@ void check_finite(const Tensor& values, const std::string& path, const std::stri
         path, bad - all.begin(), name, bad == all.end() ? 0 : *bad, name_of(values.dtype()));
 }
 
-// "net." of "net.0.weight"; none where no part of a name is a number.
+// "net." of "net.0.weight"; none where no number stands ahead of the parameter.
 std::string_view ahead_of_number(std::string_view name) {
-  for (std::size_t at = 0; at != name.npos;) {
-    const std::size_t dot = name.find('.', at);
-    const std::string_view part = name.substr(at, dot == name.npos ? dot : dot - at);
-    if (!part.empty() && part.find_first_not_of("0123456789") == part.npos)
-      return name.substr(0, at);
-    at = dot == name.npos ? dot : dot + 1;
+  const std::size_t end = name.rfind('.');
+  if (end == name.npos) return {};
+  const std::size_t before = name.find_last_not_of("0123456789", end - 1);
+  const std::size_t begin = before == name.npos ? 0 : before + 1;
+  return begin < end && (begin == 0 || name[before] == '.') ? name.substr(0, begin)
+                                                            : std::string_view();
+}
+
+// What shares its memory with another tensor, safetensors.torch.save_model writes once: the other's
+// name is then a note that says whose it is.
+void add_shared(SafeTensors& content) {
+  for (const auto& [name, of] : content.metadata) {
+    const Tensor* there = content.find(of);
+    if (there && !content.find(name)) content.tensors.emplace_back(name, Tensor(*there));
   }
-  return {};
 }
 
 // A layer behind the SPEC's last one: the file's net has words that the SPEC does not.
@@ -63,7 +91,7 @@ void save_weights(const Net& net, const std::string& path,
   SafeTensors content;
   for (const auto& [key, text] : notes) content.metadata[key] = text;
   content.metadata["format"] = "pt";  // what PyTorch's own readers look for
-  content.metadata["keel.net"] = spec_text(net.spec());
+  content.metadata[kNetKey] = spec_text(net.spec());
   for (std::int64_t s = 0; s < net.members(); ++s)
     for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
       content.tensors.emplace_back(name_in_file(net, p, s),
@@ -72,9 +100,20 @@ void save_weights(const Net& net, const std::string& path,
   write_safetensors(path, content);
 }
 
-SafeTensors read_weights(const std::string& path) {
+std::string quoted(const std::set<std::string>& names) {
+  constexpr std::size_t kListed = 30;
+  std::string text;
+  std::size_t listed = 0;
+  for (const std::string& name : names)
+    if (++listed <= kListed) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", shown(name));
+  if (names.size() > kListed) text += fmt::format(" and {} more", names.size() - kListed);
+  return names.empty() ? "none" : text;
+}
+
+SafeTensors read_weights(const std::string& path, const std::vector<std::string>& modules) {
   SafeTensors content = read_safetensors(path);
-  if (content.tensors.empty()) return content;
+  add_shared(content);
+  if (content.tensors.empty() || !modules.empty()) return content;
   const std::string ahead(ahead_of_number(content.tensors[0].first));
   const bool common =
       std::all_of(content.tensors.begin(), content.tensors.end(),
@@ -84,37 +123,35 @@ SafeTensors read_weights(const std::string& path) {
   return content;
 }
 
-std::vector<std::string> load_weights(Net& net, const std::string& path, MissingBias missing) {
-  const SafeTensors content = read_weights(path);
+std::vector<std::string> load_weights(Net& net, const std::string& path,
+                                      const LoadOptions& options) {
+  const Modules modules = modules_of_layers(net, options.modules);
+  const SafeTensors content = read_weights(path, options.modules);
   std::set<std::string> left;
   for (const auto& [name, tensor] : content.tensors) left.insert(name);
-  const auto left_text = [&] {
-    constexpr std::size_t kListed = 30;
-    std::string text;
-    std::size_t listed = 0;
-    for (const std::string& name : left)
-      if (++listed <= kListed) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", shown(name));
-    if (left.size() > kListed) text += fmt::format(" and {} more", left.size() - kListed);
-    return left.empty() ? "none" : text;
-  };
 
+  // save_weights() leaves no bias out.
+  const auto written = content.metadata.find(kNetKey);
+  const bool zero_biases =
+      options.missing_bias == MissingBias::zero && written == content.metadata.end();
   std::vector<std::string> zeros;
   Tensor flat = net.flat().to(Device::cpu()).clone();
   for (std::int64_t s = 0; s < net.members(); ++s)
     for (std::size_t p = 0; p < net.layout().entries().size(); ++p) {
       const auto& entry = net.layout().entries()[p];
-      const std::string name = name_in_file(net, p, s);
+      const std::string name = name_in_file(net, p, s, modules);
       const Tensor* found = content.find(name);
-      if (!found && missing == MissingBias::zero && name.ends_with(".bias") &&
-          content.find(weight_beside(name))) {
+      const bool no_bias = !found && name.ends_with(".bias") && content.find(weight_beside(name));
+      if (no_bias && zero_biases) {
         fill(net.layout().member_view(flat, p, s), 0);
         zeros.push_back(name);
         continue;
       }
       if (!found)
         fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path, name, entry.member,
-             left_text(),
-             has_more_layers(left, net.spec())
+             quoted(left),
+             no_bias ? "; without a bias a layer has another kernel"
+             : has_more_layers(left, net.spec())
                  ? "; a layer without weights, as Dropout, is the word 'identity'"
                  : "");
       check<ShapeError>(found->shape() == entry.member, "weights",
@@ -129,10 +166,9 @@ std::vector<std::string> load_weights(Net& net, const std::string& path, Missing
       copy(net.layout().member_view(flat, p, s), values);
       left.erase(name);
     }
-  check(left.empty(), "weights", "{}: got {} too, which '{}' does not have", path, left_text(),
+  check(left.empty(), "weights", "{}: got {} too, which '{}' does not have", path, quoted(left),
         spec_text(net.spec()));
   // Activations and eps have no tensors.
-  const auto written = content.metadata.find("keel.net");
   check(written == content.metadata.end() || written->second == spec_text(net.spec()), "weights",
         "{} holds the weights of '{}', wanted those of '{}'", path,
         written == content.metadata.end() ? "" : shown(written->second), spec_text(net.spec()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,20 @@ void save_weights(const Net& net, const std::string& path,
                   const std::map<std::string, std::string>& notes = {});
 
 /// A file's tensors by such names: what all of them begin with ahead of a layer's number, "net." in
-/// `net.0.weight`, is left out.
-SafeTensors read_weights(const std::string& path);
+/// `net.0.weight`, is left out. With `modules` (LoadOptions) all names are whole. A tensor that
+/// safetensors.torch.save_model() wrote once for two names is here by both.
+SafeTensors read_weights(const std::string& path, const std::vector<std::string>& modules = {});
 
 /// PyTorch's layers have no bias with `bias=False`: the same function as a bias of zeros, but of
-/// another kernel, and another training.
+/// another kernel, and another training. What save_weights() wrote lacks none.
 enum class MissingBias { refuse, zero };
+
+struct LoadOptions {
+  MissingBias missing_bias = MissingBias::refuse;
+  /// What the file calls each layer that has parameters, in the SPEC's order: "fc1" of
+  /// `fc1.weight`. One that stands twice is shared. None: a layer's number.
+  std::vector<std::string> modules = {};
+};
 
 /// Copies read_weights() (converted to the net's dtype) into `net`, of the same layers and members.
 /// Returns the names of the biases that are missing and became zeros. Throws keel::Error naming the
@@ -32,6 +41,9 @@ enum class MissingBias { refuse, zero };
 /// or both nets, where save_weights() wrote down that the file's is another; the net is then
 /// unchanged.
 std::vector<std::string> load_weights(Net& net, const std::string& path,
-                                      MissingBias missing = MissingBias::refuse);
+                                      const LoadOptions& options = {});
+
+/// What messages say of a file's names: the first of them, quoted.
+std::string quoted(const std::set<std::string>& names);
 
 }  // namespace keel

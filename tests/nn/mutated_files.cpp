@@ -91,6 +91,16 @@ std::string bytes_of(const Tensor& tensor) {
   });
 }
 
+// Two tensors in half precision: 1, 2 and 1, 2, 0.5.
+std::string file_of_halves() {
+  const std::string header = R"({"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"
+                             R"("b":{"dtype":"BF16","shape":[3,1],"data_offsets":[4,10]}})";
+  const std::uint64_t length = header.size();
+  const std::uint16_t data[] = {0x3c00, 0x4000, 0x3f80, 0x4000, 0x3f00};
+  return std::string(reinterpret_cast<const char*>(&length), 8) + header +
+         std::string(reinterpret_cast<const char*>(data), sizeof(data));
+}
+
 }  // namespace
 
 TEST_CASE("mutated safetensors: refused, or tensors that are the file's data from end to end") {
@@ -103,20 +113,23 @@ TEST_CASE("mutated safetensors: refused, or tensors that are the file's data fro
   write_safetensors(file.path(), content);
   reset_peak(Device::cpu());
   const std::size_t before = memory_stats(Device::cpu()).peak_in_use;
-  const Verdicts verdicts = read_mutated_files(
-      1, {file.read()}, 4000, [](const std::string& path, const std::string& bytes) {
-        const SafeTensors read = read_safetensors(path);
-        std::uint64_t length;
-        std::memcpy(&length, bytes.data(), 8);
-        std::string data;
-        for (const auto& [name, tensor] : read.tensors) data += bytes_of(tensor);
-        // F16 and BF16 are not their float32's bytes.
-        if (bytes.substr(8, length).find("F16\"") == bytes.npos)
-          CHECK(data == bytes.substr(8 + length));
-        else
-          CHECK(data.size() >= bytes.size() - 8 - length);
-        for (const auto& [name, tensor] : read.tensors) CHECK(read.find(name) != nullptr);
-      });
+  const Verdicts verdicts =
+      read_mutated_files(1, {file.read(), file_of_halves()}, 6000,
+                         [](const std::string& path, const std::string& bytes) {
+                           const SafeTensors read = read_safetensors(path);
+                           std::uint64_t length;
+                           std::memcpy(&length, bytes.data(), 8);
+                           const std::string header = bytes.substr(8, length);
+                           const bool halves = header.find("F16\"") != header.npos;  // or BF16
+                           const bool wholes = header.find("F32\"") != header.npos ||
+                                               header.find("F64\"") != header.npos;
+                           std::string data;
+                           for (const auto& [name, tensor] : read.tensors) data += bytes_of(tensor);
+                           if (!halves) CHECK(data == bytes.substr(8 + length));
+                           if (!wholes) CHECK(data.size() == 2 * (bytes.size() - 8 - length));
+                           for (const auto& [name, tensor] : read.tensors)
+                             CHECK(read.find(name) != nullptr);
+                         });
   CHECK(verdicts.accepted > 100);
   CHECK(verdicts.refused > 1000);
   CHECK(memory_stats(Device::cpu()).peak_in_use <= before + (1 << 16));

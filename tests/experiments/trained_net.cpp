@@ -1,0 +1,124 @@
+// Nets of PyTorch's, as certify and ntk take them.
+#include <cmath>
+
+#include "../../core/random.h"
+#include "../../experiments/npy.h"
+#include "../../nn/safetensors.h"
+#include "../../nn/weights.h"
+#include "../bits.h"
+#include "helpers.h"
+
+namespace keel {
+namespace {
+
+TEST_CASE("certify trained: a module's net with a Dropout, without biases, in half precision") {
+  const TemporaryFolder folder;
+  const Net small("dense(4) layernorm relu dense(1)", 2, {.seed = 5});
+  save_weights(small, folder / "w.safetensors");
+  // Sequential(Linear(bias=False), LayerNorm(bias=False), ReLU, Dropout, Linear) as `self.net`, in
+  // bfloat16: the upper half of a float32's bits.
+  std::string header = "{", data;
+  for (const auto& [name, tensor] : read_safetensors(folder / "w.safetensors").tensors) {
+    if (name == "0.bias" || name == "1.bias") continue;
+    const std::size_t begin = data.size();
+    for (float value : tensor.to_vector<float>())
+      data.append(reinterpret_cast<const char*>(&value) + 2, 2);
+    header += fmt::format(R"({}"net.{}{}":{{"dtype":"BF16","shape":{},"data_offsets":[{},{}]}})",
+                          begin == 0 ? "" : ",", name[0] == '3' ? '4' : name[0], name.substr(1),
+                          tensor.shape(), begin, data.size());
+  }
+  header += "}";
+  const std::uint64_t length = header.size();
+  folder.file("w.safetensors",
+              std::string(reinterpret_cast<const char*>(&length), 8) + header + data);
+  const auto certify = [&](const char* spec) {
+    return run_keel({"certify", "--mode", "trained", "--net", spec, "--weights",
+                     folder / "w.safetensors", "--out", folder / "out", "--device", "cpu",
+                     "--directions", "8", "--steps", "2"});
+  };
+  Ran ran = certify("dense(4) layernorm relu identity dense(1)");
+  CHECK(ran.err ==
+        fmt::format("note: {} has no 0.bias, 1.bias: zeros, as of PyTorch's bias=False; a "
+                    "torch.nn.RMSNorm, which has none either, is no Layer Norm\n",
+                    folder / "w.safetensors"));
+  REQUIRE(ran.code == 0);
+  const auto summary = json_of(folder / "out/summary.json");
+  CHECK(summary["net"] == "dense(4) layernorm relu identity dense(1)");
+  CHECK(summary["features"] == 2);
+  CHECK(summary["zero_biases"] == std::vector<std::string>{"0.bias", "1.bias"});
+  // The gain is 1 and there is no bias: relu of what has length 2 at most, times the last weights.
+  double squares = 0;
+  for (double w : small.values(4)) squares += w * w;
+  CHECK(summary["bound"].get<double>() <
+        2.01 * std::sqrt(squares) + 1.01 * std::abs(small.values(5)[0]));
+  CHECK(summary["largest_found"].get<double>() > 0.05 * summary["bound"].get<double>());
+  ran = certify("dense(4) layernorm relu dense(1)");
+  CHECK(ran.code == 1);
+  CHECK(ran.err.ends_with("is the word 'identity'\n"));
+}
+
+TEST_CASE("certify and ntk: a module's own names, in the SPEC's order") {
+  const TemporaryFolder folder;
+  const char* spec = "dense(4) layernorm relu dense(1)";
+  const std::string own = folder / "w.safetensors", named = folder / "named.safetensors";
+  const Net small(spec, 2, {.seed = 5});
+  save_weights(small, own);
+  SafeTensors content = read_safetensors(own);
+  content.metadata.clear();
+  for (auto& [name, tensor] : content.tensors)
+    name = (name[0] == '0' ? "fc1" : name[0] == '1' ? "norm" : "head") + name.substr(1);
+  write_safetensors(named, content);
+  const auto certify = [&](const std::string& weights, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {
+        "certify",      "--mode",   "trained", "--net",        spec, "--weights", weights, "--out",
+        folder / "out", "--device", "cpu",     "--directions", "8",  "--steps",   "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  };
+  REQUIRE(certify(own, {}).err == "");
+  const auto wanted = json_of(folder / "out/summary.json");
+  CHECK(!wanted.contains("modules"));
+  CHECK(!wanted.contains("zero_biases"));
+  REQUIRE(certify(named, {"--modules", " fc1  norm head "}).err == "");
+  const auto summary = json_of(folder / "out/summary.json");
+  CHECK(summary["interval"] == wanted["interval"]);
+  CHECK(summary["largest_found"] == wanted["largest_found"]);
+  CHECK(summary["modules"] == std::vector<std::string>{"fc1", "norm", "head"});
+
+  Ran ran = certify(named, {});
+  CHECK(ran.code == 1);
+  CHECK(ran.err ==
+        fmt::format("keel: certify: {} has no '0.weight' but 'fc1.bias', 'fc1.weight', "
+                    "'head.bias', 'head.weight', 'norm.bias', 'norm.weight'; wanted a "
+                    "torch.nn.Sequential's names, where a layer without weights, as Flatten, is "
+                    "the word 'identity'; or name the modules: --modules\n",
+                    named));
+  ran = certify(named, {"--modules", "fc1.weight norm head"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.ends_with("wanted its names in --modules, without '.weight'\n"));
+  ran = certify(named, {"--modules", "fc1 head"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.find("got 2 modules 'fc1 head', wanted one for each of the 3 layers") !=
+        std::string::npos);
+
+  write_npy(folder / "x.npy", normal({3, 2}, {1, 0}, 1, DType::f64));
+  const auto ntk = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {
+        "ntk",    "--net",          spec,    "--mode",       "empirical", "--x1", folder / "x.npy",
+        "--save", folder / "k.npy", "--out", folder / "out", "--device",  "cpu"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  };
+  REQUIRE(ntk({"--weights", own}).err == "");
+  const Tensor kernel = read_npy(folder / "k.npy");
+  REQUIRE(ntk({"--weights", named, "--modules", "fc1 norm head"}).err == "");
+  CHECK(same_bits(read_npy(folder / "k.npy"), kernel));
+  CHECK(json_of(folder / "out/summary.json")["modules"] ==
+        std::vector<std::string>{"fc1", "norm", "head"});
+  ran = ntk({"--modules", "fc1 norm head"});
+  CHECK(ran.code == 2);
+  CHECK(ran.err == "keel: usage: --modules names the layers of --weights, which is not given\n");
+}
+
+}  // namespace
+}  // namespace keel
