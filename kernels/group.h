@@ -2,7 +2,7 @@
 // it `load`, `store`, `each`, `sum`, `max`, `take` or `zeros` and their `flush`, and `once`, and
 // hides lanes and barriers.
 //
-// Laws. tests/kernels/group.cpp holds every group to 1 and 2, ThreadGroup every launch to 5; 3 and
+// Laws. tests/kernels/group.cpp holds the groups to 1 and 2, ThreadGroup every launch to 5; 3 and
 // 4 bind who writes a Program.
 //  1. Index i belongs to the same member for equal n: what `each` wrote at i may be re-read at i.
 //  2. The order of combination is fixed: the same input gives the same bits.

@@ -20,7 +20,7 @@ using CpuGroup = ThreadGroup;
 using CpuGroup = HostGroup;
 #endif
 
-/// A HostGroup that stores past the caches: what it writes, no cache could keep.
+/// A HostGroup that stores past the caches: the same bits (tests/kernels/stream_copy.cpp).
 struct StreamingHostGroup : HostGroup {
   template <class T, class F>
   KEEL_HD void store(int64_t n, T* target, F f) const {

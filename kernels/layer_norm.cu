@@ -83,7 +83,7 @@ void pull(const Normalised& saved, Slot x_slot, Slot gain_slot, Slot bias_slot, 
       for (std::int64_t c = 0; c < cotangents; ++c) {
         const std::int64_t at = c * x.elements(), part = affine() ? c * members * chunks * cols : 0;
         launch_chunks(
-            x.device(), members * chunks, chunk_rows, cols,
+            x.device(), members * chunks, std::min(chunk_rows, rows), cols,
             LayerNormBackward<T, affine(), relu()>{
                 saved.shape<T>(), chunk_rows, chunks, x.data<T>(), Normalised::data<T>(saved.gain),
                 Normalised::data<T>(saved.bias), saved.center.data<T>(), saved.rstd.data<T>(),
