@@ -2,8 +2,8 @@
 // regression far outside the data, with the certificate as a band.
 #include "progress_bar.h"
 #include "reproduce.h"
-#include "text_table.h"
 #include "theory_checks.h"
+#include "theory_page.h"
 
 namespace keel {
 namespace {
@@ -47,7 +47,7 @@ Reproduced reproduce_theory(const Context& context, const ReproduceOptions& chos
   std::int64_t done = 0;
   bar.update(done);
   const std::vector<ToyRegression> regressions = toy_regressions(context.device);
-  const std::pair<const char*, std::vector<Check>> sections[] = {
+  const Sections sections = {
       {"diagonals of two hidden layers", check_diagonals()},
       {"growth of Theta(x,x)", check_growth()},
       {"widening nets", check_convergence(seeds, context, [&] { bar.update(++done); })},
@@ -57,38 +57,9 @@ Reproduced reproduce_theory(const Context& context, const ReproduceOptions& chos
   folder.write("curves.csv", curves_csv(regressions, context.device));
   folder.write("training.csv", training_csv());
 
-  Reproduced result;
-  Json pages = Json::array();
-  std::int64_t total = 0, failed = 0;
-  for (const auto& [name, checks] : sections) {
-    Json list = Json::array();
-    result.table += fmt::format("\n{}\n", name);
-    std::vector<std::vector<std::string>> rows;
-    for (const Check& check : checks) {
-      rows.push_back({check.holds ? "  holds" : "  FAILS", check.statement, check.measured});
-      Json one = {
-          {"statement", check.statement}, {"measured", check.measured}, {"holds", check.holds}};
-      one.update(check.numbers);
-      list.push_back(std::move(one));
-      ++total;
-      failed += check.holds ? 0 : 1;
-    }
-    result.table += text_table(rows, 3);
-    pages.push_back({{"section", name}, {"checks", list}});
-  }
-  result.table =
-      fmt::format("theory: {} of {} checks hold\n", total - failed, total) + result.table;
-  result.numbers = {{"figure", "theory"},
-                    {"setting",
-                     "NTK parameterisation, sigma_w^2 = 1, 2, 2, sigma_b^2 = 0.01, LN "
-                     "before the activation without gain, bias or eps"},
-                    {"toy_ridge_relative", kToyRidge},
-                    {"seeds", seeds},
-                    {"first_seed", context.options.seed},
-                    {"all_hold", failed == 0},
-                    {"sections", pages}};
-  if (failed > 0) result.problem = fmt::format("theory: {} of {} checks fail", failed, total);
-  return result;
+  return theory_page(
+      sections,
+      {{"toy_ridge_relative", kToyRidge}, {"seeds", seeds}, {"first_seed", context.options.seed}});
 }
 
 }  // namespace keel

@@ -14,7 +14,7 @@ namespace keel {
 struct Check {
   std::string statement, measured;
   bool holds = false;
-  Json numbers;
+  Json numbers = Json::object();
 };
 
 std::vector<Check> check_diagonals();

@@ -96,6 +96,26 @@ TEST_CASE("table1: killed between members, it resumes to the same bytes; the oth
   CHECK(std::filesystem::exists(parts + "/members.old" + first.substr(8)));
 }
 
+TEST_CASE("table1: a net that was begun goes on from its checkpoint, if that is asked for") {
+  const Data data;
+  const std::string out = data.folder / "out";
+  std::vector<std::string> arguments = {"--seeds", "1", "--methods", "standard"};
+  REQUIRE(data.run(out, arguments).code == 0);
+  std::string begun;
+  for (const auto& file : std::filesystem::directory_iterator(out + "/members"))
+    begun = file.path().string();
+  std::filesystem::remove(begun);
+  begun += ".unfinished";
+  std::ofstream(begun) << "no checkpoint";
+  arguments.push_back("--resume");
+  const Ran refused = data.run(out, arguments);
+  CHECK(refused.code == 1);
+  CHECK(refused.err.find(begun) != std::string::npos);
+  CHECK(content_of(begun) == "no checkpoint");
+  arguments.pop_back();
+  CHECK(data.run(out, arguments).code == 0);
+}
+
 TEST_CASE("table1: a finished member's file that is damaged is refused by one line") {
   const Data data;
   const std::string out = data.folder / "out";

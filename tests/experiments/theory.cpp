@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "../../experiments/npy.h"
-#include "../../experiments/theory_checks.h"
+#include "../../experiments/theory_page.h"
 #include "../sanitized.h"
 #include "helpers.h"
 
@@ -55,6 +55,23 @@ TEST_CASE("theory: every statement holds, and the page says so" * doctest::skip(
   CHECK(summary["sections"].size() == 6);
   const std::string curves = content_of(folder / "curves.csv");
   CHECK(std::count(curves.begin(), curves.end(), '\n') == 1 + 12 * 501);
+}
+
+TEST_CASE("theory: a statement that fails is said on the page, in the summary and by the result") {
+  const Check holds = {"a", "1", true, {{"one", 1}}}, fails = {"b", "2", false};
+  const Reproduced good = theory_page({{"all", {holds, holds}}}, {{"seeds", 3}});
+  CHECK(good.problem == "");
+  CHECK(good.numbers["all_hold"] == true);
+  CHECK(good.numbers["seeds"] == 3);
+  const Reproduced bad =
+      theory_page({{"first", {holds, fails}}, {"second", {holds}}}, Json::object());
+  CHECK(bad.problem == "theory: 1 of 3 checks fail");
+  CHECK(bad.numbers["all_hold"] == false);
+  CHECK(bad.numbers["sections"][0]["checks"][0]["one"] == 1);
+  CHECK(bad.numbers["sections"][0]["checks"][1]["holds"] == false);
+  CHECK(bad.table.starts_with("theory: 2 of 3 checks hold\n"));
+  CHECK(bad.table.find("  FAILS") != std::string::npos);
+  CHECK(good.table.find("FAILS") == std::string::npos);
 }
 
 TEST_CASE("theory: the SPECs put LN where their names say") {

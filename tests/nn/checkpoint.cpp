@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "../../core/random.h"
+#include "../../core/threads.h"
 #include "../../nn/safetensors.h"
 #include "../../nn/trainer.h"
 #include "../bits.h"
@@ -98,8 +100,19 @@ TEST_CASE("checkpoint: every member goes on with its own moments and losses") {
     train(first, inputs(), targets(), options);
     options.resume = true;
     options.epochs = 9;
+    std::optional<Progress> told;  // first
+    options.progress = [&](const Progress& progress) {
+      if (!told) told = progress;
+    };
+    const ThreadLimit one(1);  // member 0 goes on first
     CHECK(same_bits(train(later, inputs(), targets(), options).losses, wanted.losses));
     CHECK(same_bits(later.flat(), once.flat()));
+    REQUIRE(told);
+    CHECK(told->epochs_done == 5 + 4 + 4);
+    const auto loss = [&](std::int64_t member, std::int64_t epoch) {
+      return wanted.losses[member].to_vector<double>()[static_cast<std::size_t>(epoch)];
+    };
+    CHECK(told->mean_loss == doctest::Approx((loss(0, 4) + loss(1, 3) + loss(2, 3)) / 3));
   }
 }
 
