@@ -168,6 +168,7 @@ bool Members::train(const Member& member, const ProteinSplit& split,
       keel::train(net, to_tensor(standardiser.x(training), training.features, context_.device),
                   to_tensor(standardiser.y(training), 1, context_.device), options);
   if (report.interrupted) return false;
+  outcome.seconds = report.seconds_before;
   outcome.id = predict(net, standardiser, examples_at(protein_.rows, split.id));
   outcome.ood = predict(net, standardiser, examples_at(protein_.rows, split.ood));
   outcome.details = {{"train_mse", report.losses.to_vector<double>().back() *
@@ -195,7 +196,8 @@ std::unique_ptr<Outcome> Members::run(const Member& member,
     outcome.ood = trees.predict(examples_at(protein_.rows, split.ood));
     outcome.details = {{"version", boosting_version()}};
   }
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  outcome.seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (member.method != "xgboost")
     outcome.peak_bytes = static_cast<double>(memory_stats(context_.device).peak_in_use);
   save(member, outcome);

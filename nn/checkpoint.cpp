@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include "safetensors.h"
 
@@ -11,6 +13,19 @@ namespace {
 
 constexpr const char* kTag = "checkpoint";
 constexpr const char* kFormat = "keel checkpoint 1";
+
+// Of a checkpoint from before they were written down: none.
+double seconds_of(const SafeTensors& content, const std::string& path) {
+  const auto found = content.metadata.find("seconds");
+  if (found == content.metadata.end()) return 0;
+  const std::string& text = found->second;
+  double seconds = -1;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  check(end.ec == std::errc() && end.ptr == text.data() + text.size() && seconds >= 0 &&
+            std::isfinite(seconds),
+        kTag, "{}: got {} seconds, wanted a number of them", path, shown(text));
+  return seconds;
+}
 
 std::string moment_name(std::size_t i) { return fmt::format("moment{}", i); }
 
@@ -61,7 +76,8 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   content.metadata = {{"format", kFormat},
                       {"net", checkpoint.net},
                       {"data", checkpoint.data},
-                      {"options", checkpoint.options}};
+                      {"options", checkpoint.options},
+                      {"seconds", fmt::format("{}", checkpoint.seconds)}};
   const std::vector<double> done(checkpoint.done.begin(), checkpoint.done.end());
   content.tensors.emplace_back("done",
                                Tensor::from(done, {static_cast<std::int64_t>(done.size())}));
@@ -95,6 +111,7 @@ void read_checkpoint(const std::string& path, Checkpoint& into) {
     check(done[s] >= 0 && done[s] <= static_cast<double>(std::min(epochs, losses->size(1))) &&
               done[s] == std::floor(done[s]),
           kTag, "{}: member {} has done {} epochs, wanted at most {}", path, s, done[s], epochs);
+  const double seconds = seconds_of(content, path);
   // Found before anything is copied: a refused file leaves everything as it was.
   const auto like = [&](const std::string& name, const Tensor& wanted) -> const Tensor& {
     return find(content, path, name, wanted.shape(), wanted.dtype());
@@ -106,6 +123,7 @@ void read_checkpoint(const std::string& path, Checkpoint& into) {
     into.done[s] = kept;
     copy(into.losses[s].slice(0, kept), (*losses)[s].slice(0, kept));
   }
+  into.seconds = seconds;
   copy(into.parameters, parameters);
   for (std::size_t i = 0; i < into.moments.size(); ++i)
     copy(into.moments[i], *content.find(moment_name(i)));

@@ -14,6 +14,7 @@ struct Checkpoint {
   std::vector<Tensor> moments;     ///< flat
   Tensor losses;                   ///< float64 [S, epochs]: at least those that are done
   std::vector<std::int64_t> done;  ///< epochs, by member
+  double seconds = 0;              ///< that they took
 };
 
 /// SPEC, input width, parameterisation, scales, seeds, dtype and kind of device.
@@ -27,8 +28,9 @@ std::string fingerprint(const Tensor& x);
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 
-/// Fills the tensors and `done` of `into`, whose texts say what is wanted. Throws keel::Error where
-/// the file is damaged, belongs to something else, or has more epochs than there is room for.
+/// Fills the tensors, `done` and `seconds` of `into`, whose texts say what is wanted. Throws
+/// keel::Error where the file is damaged, belongs to something else, or has more epochs than there
+/// is room for.
 void read_checkpoint(const std::string& path, Checkpoint& into);
 
 }  // namespace keel

@@ -141,7 +141,6 @@ void train_on_cpu(Training& training) {
 }  // namespace
 
 TrainReport train(Net& net, const Tensor& x, const Tensor& y, const TrainOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
   Training training(net, x, y, options);
   net.flat().device().is_cpu() ? train_on_cpu(training) : train_on_gpu(training);
   if (!options.checkpoint.empty()) training.write_checkpoint();
@@ -150,7 +149,8 @@ TrainReport train(Net& net, const Tensor& x, const Tensor& y, const TrainOptions
   report.losses = training.losses;
   report.epochs_done = training.done;
   for (std::int64_t done : training.done) report.interrupted |= done < options.epochs;
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.seconds = training.seconds();
+  report.seconds_before = training.seconds_before();
   return report;
 }
 

@@ -115,6 +115,10 @@ bool Training::checkpoint_due(Clock::time_point since) const {
          Clock::now() - since >= std::chrono::duration<double>(options.checkpoint_seconds);
 }
 
+double Training::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
 void Training::write_checkpoint() {
   // Of the epochs that are done alone: other members' threads are writing behind them.
   Tensor kept = Tensor::full({net.members(), *std::max_element(done.begin(), done.end())},
@@ -123,7 +127,7 @@ void Training::write_checkpoint() {
     copy(kept[s].slice(0, done[s]), losses[s].slice(0, done[s]));
   keel::write_checkpoint(options.checkpoint,
                          {net_text(net), data_fingerprint_, training_text(step_options()),
-                          net.flat(), moments, kept, done});
+                          net.flat(), moments, kept, done, seconds_before() + seconds()});
   last_checkpoint_ = Clock::now();
 }
 
@@ -133,6 +137,7 @@ void Training::load_checkpoint() {
                     done};
   read_checkpoint(options.checkpoint, wanted);
   done = wanted.done;
+  seconds_before_ = wanted.seconds;
   for (std::int64_t s = 0; s < net.members(); ++s) {
     standings_[s].epochs.store(done[s]);
     if (done[s] > 0)

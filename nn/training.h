@@ -36,6 +36,11 @@ class Training {
   /// Whether `since` is so long ago that a state should be kept.
   bool checkpoint_due(std::chrono::steady_clock::time_point since) const;
 
+  /// Since this call began.
+  double seconds() const;
+  /// Of the calls that it resumed.
+  double seconds_before() const { return seconds_before_; }
+
   /// Writes net, moments, losses and done. Call with `mutex` held.
   void write_checkpoint();
   std::chrono::steady_clock::time_point last_checkpoint() const { return last_checkpoint_; }
@@ -43,6 +48,8 @@ class Training {
  private:
   void load_checkpoint();
 
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  double seconds_before_ = 0;
   std::string data_fingerprint_;
   std::chrono::steady_clock::time_point last_checkpoint_;
 

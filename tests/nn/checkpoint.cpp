@@ -88,6 +88,38 @@ TEST_CASE("checkpoint: a finished training is resumed at once, or for more epoch
     CHECK(entry.path().string().find(file.path() + ".") == std::string::npos);
 }
 
+TEST_CASE("checkpoint: how long the trainings took that one goes on from") {
+  const Temporary file("seconds.checkpoint");
+  TrainOptions options{.epochs = 3, .checkpoint = file.path()};
+  Net net(kSpec, 2);
+  const TrainReport first = train(net, inputs(), targets(), options);
+  CHECK(first.seconds > 0);
+  CHECK(first.seconds_before == 0);
+  options.resume = true;
+  const auto resumed = [&] { return train(net, inputs(), targets(), options); };
+  double before = resumed().seconds_before;
+  CHECK(before > 0);
+  CHECK(before <= first.seconds);
+  options.epochs = 4;
+  CHECK(resumed().seconds_before > before);
+  SafeTensors content = read_safetensors(file.path());
+  const auto with_seconds = [&](const char* text) {
+    content.metadata["seconds"] = text;
+    write_safetensors(file.path(), content);
+  };
+  with_seconds("86400.5");
+  CHECK(resumed().seconds_before == 86400.5);
+  CHECK(resumed().seconds_before > 86400.5);
+  content.metadata.erase("seconds");  // as written by an earlier keel
+  write_safetensors(file.path(), content);
+  CHECK(resumed().seconds_before == 0);
+  for (const char* text : {"-1", "nan", "inf", "", "1 s", "1e999"}) {
+    with_seconds(text);
+    CHECK(message_of(resumed) ==
+          "checkpoint: " + file.path() + ": got " + text + " seconds, wanted a number of them");
+  }
+}
+
 TEST_CASE("checkpoint: every member goes on with its own moments and losses") {
   for (const std::int64_t batch : {0, 8}) {
     const Temporary file("members.checkpoint");
