@@ -1,9 +1,12 @@
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "../../core/random.h"
 #include "../../experiments/boosting.h"
+#include "../../experiments/examples.h"
 #include "../../experiments/ridge_choice.h"
+#include "../../nn/streams.h"
 #include "../../ntk/infinite_kernel.h"
 #include "../sanitized.h"
 #include "helpers.h"
@@ -69,6 +72,65 @@ TEST_CASE("uci: every set by every method, from folders of columns") {
   }
   CHECK(ran.out.find("infinite, LN every") != std::string::npos);
   CHECK(std::filesystem::exists(folder / "out/uci.csv"));
+}
+
+TEST_CASE("uci: its numbers are those of train and regress on the same rows") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "sets");
+  std::filesystem::create_directory(folder / "sets/one");
+  const auto draws = normal({90, 3}, {3, 0}, 1, DType::f64).to_vector<double>();
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < draws.size(); i += 3)
+    lines.push_back(fmt::format("{} {} {}\n", draws[i], draws[i + 1],
+                                20 + 3 * std::sin(draws[i]) + draws[i + 1] + 0.3 * draws[i + 2]));
+  folder.file("sets/one/data.txt", fmt::format("{}", fmt::join(lines, "")));
+  folder.file("sets/one/index_features.txt", "0\n1\n");
+  folder.file("sets/one/index_target.txt", "2\n");
+  REQUIRE(run_keel({"reproduce", "uci", "--data", folder / "sets", "--seeds", "1", "--seed", "11",
+                    "--epochs", "60", "--device", "cpu", "--out", folder / "out", "--quiet"})
+              .code == 0);
+  std::map<std::string, double> rmse;
+  const auto summary = json_of(folder / "out/summary.json");
+  for (const auto& row : summary["rows"]) rmse[row["method"]] = row["rmse"];
+
+  // The tenth of the rows that seed 11 puts aside, and the others.
+  std::string parts[2];
+  const std::vector<std::int64_t> order = permutation(90, {11, streams::split()});
+  for (std::size_t i = 0; i < order.size(); ++i)
+    parts[i < 9] += lines[static_cast<std::size_t>(order[i])];
+  folder.file("train.txt", parts[0]);
+  folder.file("test.txt", parts[1]);
+  const auto rmse_of = [&](std::vector<std::string> arguments, const std::string& net) {
+    for (const std::string& more :
+         {std::string("--net"), net, std::string("--data"), folder / "train.txt",
+          std::string("--test"), folder / "test.txt", std::string("--target"), std::string("2"),
+          std::string("--standardise"), std::string("xy"), std::string("--out"), folder / "by_hand",
+          std::string("--device"), std::string("cpu"), std::string("--quiet")})
+      arguments.push_back(more);
+    const Ran ran = run_keel(arguments);
+    REQUIRE(ran.err == "");
+    return json_of(folder / "by_hand/summary.json")["test_rmse"].get<double>();
+  };
+  const std::string standard = "dense(128) relu dense(128) relu dense(1)";
+  const std::string every = "dense(128) layernorm relu dense(128) layernorm relu dense(1)";
+  for (const auto& [method, net] : {std::pair("standard", standard), {"ln_every", every}})
+    CHECK(rmse.at(method) ==
+          doctest::Approx(rmse_of({"train", "--seed", "11", "--epochs", "60"}, net)).epsilon(1e-6));
+  for (const auto& [method, net] : {std::pair("ntk_standard", standard), {"ntk_ln_every", every}}) {
+    // One of the ridges that are tried, and the one that held-out training rows want.
+    const Examples training = training_examples(read_table(folder / "train.txt"), "2");
+    const Standardiser units(Standardise::xy, training);
+    InfiniteKernelOptions options;
+    options.first_sigma_w2 = 1;
+    const double ridge =
+        choose_ridge(std::make_shared<InfiniteKernel>(net, 2, options),
+                     units.inputs(training, Device::cpu()), units.targets(training, Device::cpu()))
+            .relative;
+    CHECK(rmse.at(method) == doctest::Approx(rmse_of({"regress", "--first-sigma-w2", "1",
+                                                      "--ridge-relative", fmt::format("{}", ridge)},
+                                                     net))
+                                 .epsilon(1e-6));
+  }
 }
 
 TEST_CASE("uci: what is missing is named") {
