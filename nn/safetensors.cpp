@@ -180,7 +180,11 @@ SafeTensors read_safetensors(const std::string& path) {
   std::uint64_t length = 0;
   read_exactly(file.get(), &length, 8, path);
   check(length <= std::min(size - 8, kLargestHeader), kTag,
-        "{}: truncated or no safetensors file: says its header has {} bytes, the file has {}", path,
+        "{}: truncated or no safetensors file{}: says its header has {} bytes, the file has {}",
+        path,
+        std::memcmp(&length, "PK\3\4", 4) == 0
+            ? " (a zip, as torch.save writes; safetensors.torch.save_file writes the other)"
+            : "",
         length, size);
   std::string text(length, '\0');
   read_exactly(file.get(), text.data(), length, path);
