@@ -183,7 +183,7 @@ SafeTensors read_safetensors(const std::string& path) {
         "{}: truncated or no safetensors file{}: says its header has {} bytes, the file has {}",
         path,
         std::memcmp(&length, "PK\3\4", 4) == 0
-            ? " (a zip, as torch.save writes; safetensors.torch.save_file writes the other)"
+            ? " (a zip, as torch.save writes, not safetensors.torch.save_file)"
             : "",
         length, size);
   std::string text(length, '\0');
