@@ -23,8 +23,11 @@ def rows_of(path):
 
 
 def print_ranges(path, others):
-    here, elsewhere = rows_of(path), [rows_of(other) for other in others
-                                      if not os.path.samefile(other, path)]
+    here, elsewhere = rows_of(path), []
+    for other in others:
+        rows = rows_of(other)
+        if not os.path.samefile(other, path):
+            elsewhere.append(rows)
     for (row, peer), (seconds, ratio) in here.items():
         ratios = sorted(other[row, peer][1] for other in elsewhere if (row, peer) in other)
         spread = f"  [{ratios[0]:.2f}, {ratios[-1]:.2f}] of {len(ratios)}" if ratios else ""
@@ -35,7 +38,7 @@ def print_behind(paths):
     for path in paths:
         for (row, peer), (_, ratio) in rows_of(path).items():
             if ratio < 1:
-                print(f"{os.path.basename(path):45} {row:50} {peer:40} {ratio:.2f}")
+                print(f"{os.path.basename(path):45} {row:50} {peer:40} {ratio:.3f}")
 
 
 def main():

@@ -48,7 +48,10 @@ void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtyp
                                        : "empirical: of this net, a .safetensors file");
   app.add_option("--modules", choice.modules,
                  "what --weights calls the layers that have weights, in SPEC's order: \"fc1 norm "
-                 "fc2\" of fc1.weight, ... (default: their numbers)");
+                 "fc2\" of fc1.weight, ... (default: their numbers)")
+      ->check([](const std::string& text) {
+        return text.find_first_not_of(" \t") == text.npos ? "got no words" : "";
+      });
 }
 
 std::vector<std::string> modules_of(const KernelChoice& choice) {

@@ -18,7 +18,7 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std
   const Tensor* first = content.find(name);
   if (!first) {
     std::set<std::string> names;
-    for (const auto& [there, tensor] : content.tensors) names.insert(there);
+    for (const auto& [there, tensor] : read_safetensors(path).tensors) names.insert(there);
     fail("certify", "{} has no '{}' but {}; {}", path, name, quoted(names),
          modules.empty() ? "wanted a torch.nn.Sequential's names, where a layer without weights, "
                            "as Flatten, is the word 'identity'; or name the modules: --modules"
@@ -50,10 +50,10 @@ TrainedNet trained_net(const std::string& net, const std::string& weights,
   TrainedNet result{Net(spec, input_width(spec, content, weights, modules), options), {}};
   result.zero_biases = load_weights(result.net, weights, {MissingBias::zero, modules});
   if (!result.zero_biases.empty())
-    context.note(
-        fmt::format("note: {} has no {}: zeros, as of PyTorch's bias=False; a torch.nn.RMSNorm, "
-                    "which has none either, is no Layer Norm",
-                    weights, fmt::join(result.zero_biases, ", ")));
+    context.note(fmt::format(
+        "note: {} has no {}: taken as zeros, as PyTorch's bias=False means; not so of a "
+        "torch.nn.RMSNorm, or where the writer left out what two layers share",
+        weights, fmt::join(result.zero_biases, ", ")));
   return result;
 }
 

@@ -61,13 +61,28 @@ std::string_view ahead_of_number(std::string_view name) {
                                                             : std::string_view();
 }
 
-// What shares its memory with another tensor, safetensors.torch.save_model writes once: the other's
-// name is then a note that says whose it is.
-void add_shared(SafeTensors& content) {
-  for (const auto& [name, of] : content.metadata) {
-    const Tensor* there = content.find(of);
-    if (there && !content.find(name)) content.tensors.emplace_back(name, Tensor(*there));
+// Without what all tensors' names begin with, in the notes on shared tensors too.
+void strip_common(SafeTensors& content) {
+  if (content.tensors.empty()) return;
+  const std::string ahead(ahead_of_number(content.tensors[0].first));
+  for (const auto& [name, tensor] : content.tensors)
+    if (ahead_of_number(name) != ahead) return;
+  for (auto& [name, tensor] : content.tensors) name.erase(0, ahead.size());
+  std::map<std::string, std::string> notes;
+  for (const auto& [key, text] : content.metadata) {
+    const std::size_t cut = key.starts_with(ahead) && text.starts_with(ahead) ? ahead.size() : 0;
+    notes[key.substr(cut)] = text.substr(cut);
   }
+  content.metadata = std::move(notes);
+}
+
+// Of tensors that share their memory, safetensors.torch.save_model writes one, and a note of its
+// name for each other. A matrix may be the other's transpose, so only vectors are taken.
+std::string place_of(const SafeTensors& content, const std::string& name) {
+  const auto shared = content.metadata.find(name);
+  if (content.find(name) || shared == content.metadata.end()) return name;
+  const Tensor* there = content.find(shared->second);
+  return there && there->rank() == 1 ? shared->second : name;
 }
 
 // A layer behind the SPEC's last one: the file's net has words that the SPEC does not.
@@ -79,9 +94,27 @@ bool has_more_layers(const std::set<std::string>& names, const Spec& spec) {
   });
 }
 
-// "0.weight" of "0.bias".
-std::string weight_beside(const std::string& bias) {
-  return bias.substr(0, bias.size() - std::string_view("bias").size()) + "weight";
+// The layer is there, and has no bias.
+bool lacks_bias(const SafeTensors& content, const std::string& name) {
+  constexpr std::string_view kBias = "bias";
+  return name.ends_with(kBias) && !content.metadata.contains(name) &&
+         content.find(name.substr(0, name.size() - kBias.size()) + "weight");
+}
+
+// What may help, or nothing.
+std::string hint(const SafeTensors& content, const std::string& name, const Modules& modules,
+                 const std::set<std::string>& left, const Spec& spec) {
+  if (lacks_bias(content, name)) return "; without a bias a layer has another kernel";
+  if (const auto shared = content.metadata.find(name); shared != content.metadata.end())
+    return fmt::format("; it shares '{}', perhaps transposed: wanted its numbers",
+                       shown(shared->second));
+  if (!modules.empty()) return "";
+  if (has_more_layers(left, spec))
+    return "; a layer without weights, as Dropout, is the word 'identity'";
+  const bool numbers = std::any_of(left.begin(), left.end(), [](const std::string& other) {
+    return other[0] >= '0' && other[0] <= '9';
+  });
+  return numbers || left.empty() ? "" : "; names that are no numbers are given by --modules";
 }
 
 }  // namespace
@@ -112,14 +145,9 @@ std::string quoted(const std::set<std::string>& names) {
 
 SafeTensors read_weights(const std::string& path, const std::vector<std::string>& modules) {
   SafeTensors content = read_safetensors(path);
-  add_shared(content);
-  if (content.tensors.empty() || !modules.empty()) return content;
-  const std::string ahead(ahead_of_number(content.tensors[0].first));
-  const bool common =
-      std::all_of(content.tensors.begin(), content.tensors.end(),
-                  [&](const auto& tensor) { return ahead_of_number(tensor.first) == ahead; });
-  if (common)
-    for (auto& [name, tensor] : content.tensors) name.erase(0, ahead.size());
+  check(modules.empty() || !content.metadata.contains(kNetKey), "weights",
+        "{}: keel wrote it, by layers' numbers; wanted no names of modules", path);
+  if (modules.empty()) strip_common(content);
   return content;
 }
 
@@ -140,20 +168,16 @@ std::vector<std::string> load_weights(Net& net, const std::string& path,
     for (std::size_t p = 0; p < net.layout().entries().size(); ++p) {
       const auto& entry = net.layout().entries()[p];
       const std::string name = name_in_file(net, p, s, modules);
-      const Tensor* found = content.find(name);
-      const bool no_bias = !found && name.ends_with(".bias") && content.find(weight_beside(name));
-      if (no_bias && zero_biases) {
+      const std::string place = place_of(content, name);
+      const Tensor* found = content.find(place);
+      if (!found && zero_biases && lacks_bias(content, name)) {
         fill(net.layout().member_view(flat, p, s), 0);
-        zeros.push_back(name);
+        if (std::find(zeros.begin(), zeros.end(), name) == zeros.end()) zeros.push_back(name);
         continue;
       }
       if (!found)
         fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path, name, entry.member,
-             quoted(left),
-             no_bias ? "; without a bias a layer has another kernel"
-             : has_more_layers(left, net.spec())
-                 ? "; a layer without weights, as Dropout, is the word 'identity'"
-                 : "");
+             quoted(left), hint(content, name, modules, left, net.spec()));
       check<ShapeError>(found->shape() == entry.member, "weights",
                         "{}: '{}' has shape {}, wanted {}", path, name, found->shape(),
                         entry.member);
@@ -164,7 +188,7 @@ std::vector<std::string> load_weights(Net& net, const std::string& path,
       const Tensor values = scaled(*found, 1 / entry.scale, net.flat().dtype());
       check_finite(values, path, name);  // a float64 may be too large for the net's float32
       copy(net.layout().member_view(flat, p, s), values);
-      left.erase(name);
+      left.erase(place);
     }
   check(left.empty(), "weights", "{}: got {} too, which '{}' does not have", path, quoted(left),
         spec_text(net.spec()));

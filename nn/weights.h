@@ -20,8 +20,8 @@ void save_weights(const Net& net, const std::string& path,
                   const std::map<std::string, std::string>& notes = {});
 
 /// A file's tensors by such names: what all of them begin with ahead of a layer's number, "net." in
-/// `net.0.weight`, is left out. With `modules` (LoadOptions) all names are whole. A tensor that
-/// safetensors.torch.save_model() wrote once for two names is here by both.
+/// `net.0.weight`, is left out. With `modules` (LoadOptions) all names are whole; keel's own files,
+/// whose names are numbers, are then refused.
 SafeTensors read_weights(const std::string& path, const std::vector<std::string>& modules = {});
 
 /// PyTorch's layers have no bias with `bias=False`: the same function as a bias of zeros, but of
@@ -36,10 +36,10 @@ struct LoadOptions {
 };
 
 /// Copies read_weights() (converted to the net's dtype) into `net`, of the same layers and members.
-/// Returns the names of the biases that are missing and became zeros. Throws keel::Error naming the
-/// tensor that is missing, has another shape, is not wanted, or holds a number that is not finite,
-/// or both nets, where save_weights() wrote down that the file's is another; the net is then
-/// unchanged.
+/// A vector that safetensors.torch.save_model() wrote once for two names is taken for both. Returns
+/// the names of the biases that are missing and became zeros. Throws keel::Error naming the tensor
+/// that is missing, has another shape, is not wanted, or holds a number that is not finite, or both
+/// nets, where save_weights() wrote down that the file's is another; the net is then unchanged.
 std::vector<std::string> load_weights(Net& net, const std::string& path,
                                       const LoadOptions& options = {});
 

@@ -232,7 +232,9 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
   refused({"--standardise", "xy"}, 2, "--standardise is for a table");
   refused({"--data", net.table, "--target", "7"}, 1, "7");
   refused({"--net", kNoNorm}, 1, "w.safetensors: ");
-  refused({"--modules", "0 1 5 3"}, 1, "'5.weight' has shape [1, 16], wanted [16, 16]");
+  refused({"--modules", "0 1 3 5"}, 1,
+          "keel wrote it, by layers' numbers; wanted no names of modules");
+  refused({"--modules", " "}, 2, "--modules: got no words");
   refused({"--net", "dense(16) layernorm relu dense(8) relu dense(1)"}, 1, "has shape");
   refused({"--weights", net.table, "--net", kNet}, 2, "--weights");
 

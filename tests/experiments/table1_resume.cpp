@@ -44,9 +44,11 @@ void check_same_as_whole(const std::string& out) {
 TEST_CASE("table1: stopped in the middle of a net, it resumes to the same bytes") {
   const Data data;
   const std::string parts = data.folder / "parts";
-  std::thread ctrl_c([&] {  // once the first of three nets is done
+  std::thread ctrl_c([&] {  // once the first of three nets is done, and a part of the second
+    const auto begin = std::chrono::steady_clock::now();
     while (!std::filesystem::exists(parts + "/members/ln_every_x-affine-standard_3.safetensors"))
       std::this_thread::sleep_for(std::chrono::microseconds(200));
+    std::this_thread::sleep_for((std::chrono::steady_clock::now() - begin) / 3);
     std::raise(SIGINT);
   });
   const Ran stopped = data.run(parts, three_seeds(false), kLong);
@@ -58,9 +60,19 @@ TEST_CASE("table1: stopped in the middle of a net, it resumes to the same bytes"
   CHECK(stopped.err.ends_with(" --resume\n"));
   CHECK_FALSE(std::filesystem::exists(parts + "/table1.csv"));
 
+  // The day that the stopped net took so far is part of what it costs.
+  std::string begun;
+  for (const auto& file : std::filesystem::directory_iterator(parts + "/members"))
+    if (file.path().extension() == ".unfinished") begun = file.path().string();
+  REQUIRE(!begun.empty());
+  SafeTensors checkpoint = read_safetensors(begun);
+  checkpoint.metadata["seconds"] = "86400";
+  write_safetensors(begun, checkpoint);
+
   const Ran resumed = data.run(parts, three_seeds(true), kLong);
   CHECK(resumed.code == 0);
   check_same_as_whole(parts);
+  CHECK(content_of(parts + "/costs.csv").find(",864") != std::string::npos);
   for (const auto& file : std::filesystem::directory_iterator(parts + "/members"))
     CHECK(file.path().extension() == ".safetensors");  // no leftovers
 }

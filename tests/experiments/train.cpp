@@ -5,6 +5,7 @@
 
 #include "../../core/random.h"
 #include "../../experiments/table.h"
+#include "../../nn/safetensors.h"
 #include "helpers.h"
 
 namespace keel {
@@ -200,10 +201,19 @@ TEST_CASE("train: Ctrl-C keeps a checkpoint from which the same end is reached")
   CHECK(stopped.err.ends_with(" --epochs 1000000 --resume\n"));
   CHECK_FALSE(std::filesystem::exists(data.folder / "p.csv"));
 
+  const std::string checkpoint = data.folder / "out/checkpoint.safetensors";
+  SafeTensors content = read_safetensors(checkpoint);
+  CHECK(std::stod(content.metadata.at("seconds")) > 0.05);
+  content.metadata["seconds"] = "86400";  // a day, of which what follows is the end
+  write_safetensors(checkpoint, content);
+
   // Where it stopped depends on the machine; some epochs further on does not.
   const std::size_t at = stopped.err.find("after ") + 6;
   const std::string epochs = std::to_string(std::stoll(stopped.err.substr(at)) + 2000);
-  CHECK(with({data.folder / "resumed.csv", "--epochs", epochs, "--resume"}).err == "");
+  const Ran resumed = with({data.folder / "resumed.csv", "--epochs", epochs, "--resume"});
+  CHECK(resumed.err == "");
+  CHECK(resumed.out.find("trained in 864") != std::string::npos);
+  CHECK(json_of(data.folder / "out/summary.json")["training_seconds"].get<double>() > 86400);
   const std::string begins = "checkpoint is ",
                     kept = stopped.err.substr(stopped.err.find(begins) + begins.size(),
                                               stopped.err.find("; to go on") -

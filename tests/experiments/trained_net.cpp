@@ -38,8 +38,9 @@ TEST_CASE("certify trained: a module's net with a Dropout, without biases, in ha
   };
   Ran ran = certify("dense(4) layernorm relu identity dense(1)");
   CHECK(ran.err ==
-        fmt::format("note: {} has no 0.bias, 1.bias: zeros, as of PyTorch's bias=False; a "
-                    "torch.nn.RMSNorm, which has none either, is no Layer Norm\n",
+        fmt::format("note: {} has no 0.bias, 1.bias: taken as zeros, as PyTorch's bias=False "
+                    "means; not so of a torch.nn.RMSNorm, or where the writer left out what two "
+                    "layers share\n",
                     folder / "w.safetensors"));
   REQUIRE(ran.code == 0);
   const auto summary = json_of(folder / "out/summary.json");
@@ -55,6 +56,10 @@ TEST_CASE("certify trained: a module's net with a Dropout, without biases, in ha
   ran = certify("dense(4) layernorm relu dense(1)");
   CHECK(ran.code == 1);
   CHECK(ran.err.ends_with("is the word 'identity'\n"));
+  ran = certify("identity identity dense(4) layernorm relu dense(1)");
+  CHECK(ran.code == 1);
+  CHECK(ran.err.find("has no '2.weight' but 'net.0.weight', 'net.1.weight', ") !=
+        std::string::npos);
 }
 
 TEST_CASE("certify and ntk: a module's own names, in the SPEC's order") {
@@ -115,6 +120,9 @@ TEST_CASE("certify and ntk: a module's own names, in the SPEC's order") {
   CHECK(same_bits(read_npy(folder / "k.npy"), kernel));
   CHECK(json_of(folder / "out/summary.json")["modules"] ==
         std::vector<std::string>{"fc1", "norm", "head"});
+  ran = ntk({"--weights", named});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.ends_with("; names that are no numbers are given by --modules\n"));
   ran = ntk({"--modules", "fc1 norm head"});
   CHECK(ran.code == 2);
   CHECK(ran.err == "keel: usage: --modules names the layers of --weights, which is not given\n");

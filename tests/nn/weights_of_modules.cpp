@@ -40,7 +40,8 @@ TEST_CASE("weights: names behind a module's, and layers between that have none")
   renamed([](const std::string& name) { return (name[0] == '0' ? "a." : "b.") + name; });
   CHECK(message_of([&] { load_weights(loaded, file.path()); })
             .ends_with("'0.weight' [2, 3] is missing; not used so far: 'a.0.bias', 'a.0.weight', "
-                       "'b.1.bias', 'b.1.weight', 'b.3.bias', 'b.3.weight'"));
+                       "'b.1.bias', 'b.1.weight', 'b.3.bias', 'b.3.weight'; names that are no "
+                       "numbers are given by --modules"));
 
   // Sequential(Flatten, Linear, LayerNorm, ReLU, Dropout, Linear)
   renamed([](const std::string& name) {
@@ -93,7 +94,10 @@ TEST_CASE("weights: modules with names of their own, in the SPEC's order") {
         head +
             "got 'body.7.norm.bias', 'body.7.norm.weight' too, which 'dense(2) "
             "layernorm(affine=0) relu dense(1)' does not have");
-  CHECK(message(kSpec, {}).find("'0.weight' [2, 3] is missing") != std::string::npos);
+  CHECK(message(kSpec, {}).ends_with(
+      "'head.weight'; names that are no numbers are given by --modules"));
+  CHECK(message("dense(2) relu dense(1)", {"body.fc", "body.fc2"})
+            .ends_with("'head.bias', 'head.weight'"));
 
   // One Layer Norm that a forward() calls twice stands once in the file.
   const char* twice = "dense(2) layernorm relu dense(2) layernorm relu dense(1)";
@@ -112,12 +116,18 @@ TEST_CASE("weights: modules with names of their own, in the SPEC's order") {
   // Of an ensemble, behind its members.
   const Net many(kSpec, 3, {.members = 2, .seed = 5});
   save_weights(many, file.path());
+  Net members(kSpec, 3, {.members = 2, .seed = 9});
+  const auto load_members = [&] {
+    load_weights(members, file.path(), {.modules = {"0", "1", "head"}});
+  };
+  CHECK(message_of(load_members) ==
+        head + "keel wrote it, by layers' numbers; wanted no names of modules");
   content = read_safetensors(file.path());
+  content.metadata.erase("keel.net");
   for (auto& [name, tensor] : content.tensors)
     if (const std::size_t at = name.find(".3."); at != name.npos) name.replace(at, 3, ".head.");
   write_safetensors(file.path(), content);
-  Net members(kSpec, 3, {.members = 2, .seed = 9});
-  load_weights(members, file.path(), {.modules = {"0", "1", "head"}});
+  load_members();
   CHECK(same_bits(members.flat(), many.flat()));
 }
 
@@ -141,6 +151,22 @@ TEST_CASE("weights: biases that are missing are zeros where that is asked for") 
   CHECK(load_weights(wanted, file.path(), {MissingBias::zero}).empty());
   for (std::size_t p : {1u, 3u}) fill(wanted.layout().view(wanted.flat(), p), 0);
   CHECK(same_bits(net.flat(), wanted.flat()));
+
+  // Of a layer that is called twice it is missing once.
+  for (auto& [name, tensor] : content.tensors)
+    name = (name[0] == '0' ? "fc" : name[0] == '1' ? "norm" : "head") + name.substr(1);
+  content.tensors.emplace_back("fc2.weight", Tensor::zeros({2, 2}));
+  write_safetensors(file.path(), content);
+  Net twice("dense(2) layernorm relu dense(2) layernorm relu dense(1)", 3);
+  CHECK(load_weights(twice, file.path(),
+                     {MissingBias::zero, {"fc", "norm", "fc2", "norm", "head"}}) ==
+        std::vector<std::string>{"fc.bias", "norm.bias", "fc2.bias"});
+  file.write(file_of_pytorch());
+  content = read_safetensors(file.path());
+  std::erase_if(content.tensors, [](const auto& tensor) {
+    return tensor.first == "0.bias" || tensor.first == "1.bias";
+  });
+  write_safetensors(file.path(), content);
 
   // A layer of which there is nothing at all is not there.
   Net longer("dense(2) layernorm relu dense(1) dense(1)", 3);
@@ -170,12 +196,37 @@ TEST_CASE("weights: a bias that is another's is no bias that is missing") {
     CHECK(load_weights(net, file.path(), {MissingBias::zero}).empty());
     CHECK(net.layout().view(net.flat(), 3).to_vector<float>() == std::vector<float>{0.5f, -0.5f});
   }
+  // A note about something else is none of that; nor is a matrix's, which may be transposed.
+  SafeTensors other = content;
+  for (auto& [name, tensor] : other.tensors) name = "net." + name;
+  other.metadata["last_layer"] = "net.3.weight";
+  write_safetensors(file.path(), other);
+  Net net(kSpec, 3);
+  load_weights(net, file.path());
+  const char* square = "dense(3) relu dense(3) relu dense(1)";
+  const Net tied(square, 3);
+  save_weights(tied, file.path());
+  other = read_safetensors(file.path());
+  other.metadata = {{"2.weight", "0.weight"}};
+  std::erase_if(other.tensors, [](const auto& tensor) { return tensor.first == "2.weight"; });
+  write_safetensors(file.path(), other);
+  Net untied(square, 3);
+  CHECK(message_of([&] {
+          load_weights(untied, file.path(), {MissingBias::zero});
+        }).ends_with("; it shares '0.weight', perhaps transposed: wanted its numbers"));
+  // Nor is a bias zero that is said to be somewhere where it is not.
+  other = content;
+  other.metadata = {{"1.bias", "2.bias"}};
+  std::erase_if(other.tensors, [](const auto& tensor) { return tensor.first == "1.bias"; });
+  write_safetensors(file.path(), other);
+  CHECK(message_of([&] {
+          load_weights(net, file.path(), {MissingBias::zero});
+        }).find("'1.bias' [2] is missing") != std::string::npos);
   // What keel wrote has them all, or is damaged.
   save_weights(Net(kSpec, 3), file.path());
   content = read_safetensors(file.path());
   std::erase_if(content.tensors, [](const auto& tensor) { return tensor.first == "1.bias"; });
   write_safetensors(file.path(), content);
-  Net net(kSpec, 3);
   CHECK(message_of([&] {
           load_weights(net, file.path(), {MissingBias::zero});
         }).find("'1.bias' [2] is missing") != std::string::npos);
