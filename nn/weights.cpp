@@ -94,10 +94,11 @@ bool has_more_layers(const std::set<std::string>& names, const Spec& spec) {
   });
 }
 
-// The layer is there, and has no bias.
+// The layer is there, and was made without a bias: save_weights() leaves none out.
 bool lacks_bias(const SafeTensors& content, const std::string& name) {
   constexpr std::string_view kBias = "bias";
   return name.ends_with(kBias) && !content.metadata.contains(name) &&
+         !content.metadata.contains(kNetKey) &&
          content.find(name.substr(0, name.size() - kBias.size()) + "weight");
 }
 
@@ -158,10 +159,6 @@ std::vector<std::string> load_weights(Net& net, const std::string& path,
   std::set<std::string> left;
   for (const auto& [name, tensor] : content.tensors) left.insert(name);
 
-  // save_weights() leaves no bias out.
-  const auto written = content.metadata.find(kNetKey);
-  const bool zero_biases =
-      options.missing_bias == MissingBias::zero && written == content.metadata.end();
   std::vector<std::string> zeros;
   Tensor flat = net.flat().to(Device::cpu()).clone();
   for (std::int64_t s = 0; s < net.members(); ++s)
@@ -170,7 +167,7 @@ std::vector<std::string> load_weights(Net& net, const std::string& path,
       const std::string name = name_in_file(net, p, s, modules);
       const std::string place = place_of(content, name);
       const Tensor* found = content.find(place);
-      if (!found && zero_biases && lacks_bias(content, name)) {
+      if (!found && options.missing_bias == MissingBias::zero && lacks_bias(content, name)) {
         fill(net.layout().member_view(flat, p, s), 0);
         if (std::find(zeros.begin(), zeros.end(), name) == zeros.end()) zeros.push_back(name);
         continue;
@@ -193,6 +190,7 @@ std::vector<std::string> load_weights(Net& net, const std::string& path,
   check(left.empty(), "weights", "{}: got {} too, which '{}' does not have", path, quoted(left),
         spec_text(net.spec()));
   // Activations and eps have no tensors.
+  const auto written = content.metadata.find(kNetKey);
   check(written == content.metadata.end() || written->second == spec_text(net.spec()), "weights",
         "{} holds the weights of '{}', wanted those of '{}'", path,
         written == content.metadata.end() ? "" : shown(written->second), spec_text(net.spec()));

@@ -36,6 +36,11 @@ TEST_CASE("weights: names behind a module's, and layers between that have none")
     CHECK(same_bits(loaded.flat(), saved.flat()));
   }
   Net loaded(kSpec, 3, {.seed = 7});
+  // A number at the end of a name is part of it.
+  renamed([](const std::string& name) { return "layer" + name; });
+  CHECK(message_of([&] {
+          load_weights(loaded, file.path());
+        }).ends_with("; names that are no numbers are given by --modules"));
   // Of which layer another's weights are, nobody can tell.
   renamed([](const std::string& name) { return (name[0] == '0' ? "a." : "b.") + name; });
   CHECK(message_of([&] { load_weights(loaded, file.path()); })
@@ -199,10 +204,19 @@ TEST_CASE("weights: a bias that is another's is no bias that is missing") {
   // A note about something else is none of that; nor is a matrix's, which may be transposed.
   SafeTensors other = content;
   for (auto& [name, tensor] : other.tensors) name = "net." + name;
-  other.metadata["last_layer"] = "net.3.weight";
+  other.metadata = {{"last_layer", "net.3.weight"}, {"net.by", "me"}, {"net.1.bias", "net.0.bias"}};
   write_safetensors(file.path(), other);
   Net net(kSpec, 3);
   load_weights(net, file.path());
+  CHECK(net.layout().view(net.flat(), 3).to_vector<float>() == std::vector<float>{0.25f, 0.75f});
+  // The name that is written may be none of the net's.
+  for (auto& [name, tensor] : other.tensors)
+    name = name == "net.0.bias" ? "shared.bias" : name.replace(0, 4, "layer.");
+  other.metadata = {{"layer.0.bias", "shared.bias"}};
+  write_safetensors(file.path(), other);
+  CHECK(load_weights(net, file.path(), {MissingBias::zero, {"layer.0", "layer.1", "layer.3"}})
+            .empty());
+  CHECK(net.layout().view(net.flat(), 1).to_vector<float>() == std::vector<float>{0.5f, -0.5f});
   const char* square = "dense(3) relu dense(3) relu dense(1)";
   const Net tied(square, 3);
   save_weights(tied, file.path());
@@ -229,5 +243,5 @@ TEST_CASE("weights: a bias that is another's is no bias that is missing") {
   write_safetensors(file.path(), content);
   CHECK(message_of([&] {
           load_weights(net, file.path(), {MissingBias::zero});
-        }).find("'1.bias' [2] is missing") != std::string::npos);
+        }).ends_with("'1.bias' [2] is missing; not used so far: '3.bias', '3.weight'"));
 }
