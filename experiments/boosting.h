@@ -26,7 +26,7 @@ class Boosting {
   std::vector<double> predict(const Examples& examples) const;
 
  private:
-  void* booster_ = nullptr;
+  [[maybe_unused]] void* booster_ = nullptr;  // without XGBoost
 };
 
 }  // namespace keel

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compares what two runs of keel wrote, file by file: compare_runs.py A B [--exact | --tolerance KIND=VALUE ...].
 
---exact wants the same bytes; of json and csv the same text but for times, machine and paths. Otherwise numbers may differ by the
-tolerance of their kind, relative to the largest number of their column (csv) or array (npy, safetensors), or to themselves (json).
+--exact wants the same bytes, of safetensors but for a note of seconds; of json and csv the same text but for times, machine and
+paths. Otherwise numbers may differ by the tolerance of their kind, relative to the largest number of their column (csv) or array
+(npy, safetensors), or to themselves (json).
 Prints a line a file with the largest relative difference found; exit code 1 where a file is missing or differs by more.
 Standard library only."""
 
@@ -78,10 +79,17 @@ def compare_npy(first, second):
     return difference_of_arrays(a, b)
 
 
-def read_safetensors(path):
+def split_safetensors(path):
+    """The header without how many seconds a training took, and the bytes behind it."""
     raw = path.read_bytes()
     size = struct.unpack_from("<Q", raw)[0]
-    header, body = json.loads(raw[8:8 + size]), raw[8 + size:]
+    header = json.loads(raw[8:8 + size])
+    header.get("__metadata__", {}).pop("seconds", None)
+    return header, raw[8 + size:]
+
+
+def read_safetensors(path):
+    header, body = split_safetensors(path)
     header.pop("__metadata__", None)
     return {name: numbers(entry["dtype"], body[slice(*entry["data_offsets"])], path) for name, entry in header.items()}
 
@@ -170,6 +178,9 @@ def same_bits(first, second):
             raise Different(f"not the same: {describe(first, second)}")
     elif first.suffix == ".csv":
         if read_csv(first) != read_csv(second):
+            raise Different(f"not the same bits: {describe(first, second)}")
+    elif first.suffix == ".safetensors":
+        if split_safetensors(first) != split_safetensors(second):
             raise Different(f"not the same bits: {describe(first, second)}")
     elif first.read_bytes() != second.read_bytes():
         raise Different(f"not the same bits: {describe(first, second)}")

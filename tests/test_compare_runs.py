@@ -17,8 +17,9 @@ def npy(values):
     return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}f", *values)
 
 
-def safetensors(values):
-    header = json.dumps({"0.weight": {"dtype": "F64", "shape": [len(values)], "data_offsets": [0, 8 * len(values)]}}).encode()
+def safetensors(values, **notes):
+    header = json.dumps({"0.weight": {"dtype": "F64", "shape": [len(values)], "data_offsets": [0, 8 * len(values)]},
+                         "__metadata__": notes}).encode()
     return struct.pack("<Q", len(header)) + header + struct.pack(f"<{len(values)}d", *values)
 
 
@@ -90,6 +91,12 @@ class CompareRuns(unittest.TestCase):
         self.write("a.csv", b"seconds,y\n1.5,2\n", b"seconds,y\n2.5,2\n")
         for options in ([], ["--exact"]):
             self.assertEqual(self.run_it(*options)[0], 0)
+        self.write("a.safetensors", safetensors([1.0], seconds="9.5"), safetensors([1.0], seconds="11"))
+        for options in ([], ["--exact"]):
+            self.assertEqual(self.run_it(*options)[0], 0)
+        self.write("a.safetensors", safetensors([1.0], net="a"), safetensors([1.0], net="b"))
+        self.assertEqual(self.run_it("--exact")[0], 1)
+        self.write("a.safetensors", safetensors([1.0]), safetensors([1.0]))
         self.write("summary.json", summary([1.0], all_hold=True), summary([1.0], all_hold=False))
         self.assertEqual(self.run_it()[0], 1)
 
