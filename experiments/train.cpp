@@ -239,7 +239,7 @@ int run_train(const Choice& choice, Context& context) {
                   {"batch", choice.batch},
                   {"seeds", seeds},
                   {"train_rows", task.training.rows},
-                  {"training_seconds", report.seconds_before + report.seconds}};
+                  {"training_seconds", report.seconds}};
   std::vector<std::vector<std::string>> table = {{"", "rows", "RMSE", "R^2"}};
   const bool ensemble = choice.seeds > 1;
   add_fit(numbers, table, "train", fit_of(at_training, task.training.y),
@@ -261,8 +261,7 @@ int run_train(const Choice& choice, Context& context) {
     context.out << json_text(summary);
   else if (!context.options.quiet)
     context.out << text_table(table, 1)
-                << fmt::format("trained in {:.2f} s on {}\n",
-                               report.seconds_before + report.seconds, context.device);
+                << fmt::format("trained in {:.2f} s on {}\n", report.seconds, context.device);
   return 0;
 }
 

@@ -1,7 +1,5 @@
 #include "trained_net.h"
 
-#include <set>
-
 #include "../nn/weights.h"
 #include "examples.h"
 
@@ -16,14 +14,12 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std
   check(content.find("member0." + name) == nullptr, "certify",
         "{} holds an ensemble, wanted one net: keel train --seeds 1", path);
   const Tensor* first = content.find(name);
-  if (!first) {
-    std::set<std::string> names;
-    for (const auto& [there, tensor] : read_safetensors(path).tensors) names.insert(there);
-    fail("certify", "{} has no '{}' but {}; {}", path, name, quoted(names),
+  if (!first)
+    fail("certify", "{} has no '{}' but {}; {}", path, name,
+         quoted(read_safetensors(path).names()),  // whole
          modules.empty() ? "wanted a torch.nn.Sequential's names, where a layer without weights, "
                            "as Flatten, is the word 'identity'; or name the modules: --modules"
                          : "wanted its names in --modules, without '.weight'");
-  }
   check<ShapeError>(first->rank() == 2 && first->size(0) == spec[0].width && first->size(1) > 0,
                     "certify", "{}: '{}' has shape {}, wanted [{}, inputs]", path, name,
                     first->shape(), spec[0].width);

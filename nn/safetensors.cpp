@@ -171,6 +171,12 @@ const Tensor* SafeTensors::find(const std::string& name) const {
   return nullptr;
 }
 
+std::set<std::string> SafeTensors::names() const {
+  std::set<std::string> result;
+  for (const auto& [name, tensor] : tensors) result.insert(name);
+  return result;
+}
+
 SafeTensors read_safetensors(const std::string& path) {
   const File file(std::fopen(path.c_str(), "rb"));
   check(file != nullptr, kTag, "{}: cannot open: {}", path, std::strerror(errno));

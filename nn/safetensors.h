@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@ struct SafeTensors {
 
   /// Null where there is none of that name.
   const Tensor* find(const std::string& name) const;
+
+  std::set<std::string> names() const;
 };
 
 /// Reads F32 and F64 tensors of at most four axes, and F16 and BF16 ones, as the float32 of the

@@ -41,8 +41,8 @@ struct TrainReport {
   Tensor losses;
   std::vector<std::int64_t> epochs_done;  ///< by member
   bool interrupted = false;               ///< by `stop`: some member has epochs left
-  double seconds = 0;                     ///< of this call
-  double seconds_before = 0;              ///< of those that it resumed
+  double seconds = 0;                     ///< of this call and of those that it resumed
+  double seconds_before = 0;              ///< of the latter
 };
 
 /// x [n, d] for all members or [S, n, d], y [n, k] or [S, n, k], on the net's device.

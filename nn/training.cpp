@@ -116,7 +116,7 @@ bool Training::checkpoint_due(Clock::time_point since) const {
 }
 
 double Training::seconds() const {
-  return std::chrono::duration<double>(Clock::now() - begin_).count();
+  return seconds_before_ + std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
 void Training::write_checkpoint() {
@@ -127,7 +127,7 @@ void Training::write_checkpoint() {
     copy(kept[s].slice(0, done[s]), losses[s].slice(0, done[s]));
   keel::write_checkpoint(options.checkpoint,
                          {net_text(net), data_fingerprint_, training_text(step_options()),
-                          net.flat(), moments, kept, done, seconds_before() + seconds()});
+                          net.flat(), moments, kept, done, seconds()});
   last_checkpoint_ = Clock::now();
 }
 

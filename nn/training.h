@@ -36,9 +36,9 @@ class Training {
   /// Whether `since` is so long ago that a state should be kept.
   bool checkpoint_due(std::chrono::steady_clock::time_point since) const;
 
-  /// Since this call began.
+  /// Of this call, so far, and of those that it resumed.
   double seconds() const;
-  /// Of the calls that it resumed.
+  /// Of the latter.
   double seconds_before() const { return seconds_before_; }
 
   /// Writes net, moments, losses and done. Call with `mutex` held.

@@ -10,29 +10,27 @@ namespace {
 
 constexpr const char* kNetKey = "keel.net";  // a SPEC
 
-using Modules = std::map<std::string, std::string>;  // of a layer's number; or empty
-
-// "2" of "2.weight".
-std::string layer_of(const std::string& name) { return name.substr(0, name.find('.')); }
-
-Modules modules_of_layers(const Net& net, const std::vector<std::string>& in_order) {
-  Modules modules;
-  if (in_order.empty()) return modules;
+// Of the net's parameters, in layout order: "2.weight", or by the module of that layer.
+std::vector<std::string> parameter_names(const Net& net, const std::vector<std::string>& modules) {
+  std::vector<std::string> names;
+  std::string last;
+  std::size_t layers = 0;
   for (const auto& entry : net.layout().entries()) {
-    const std::size_t next = modules.size();
-    modules.try_emplace(layer_of(entry.name), next < in_order.size() ? in_order[next] : "");
+    const std::size_t dot = entry.name.find('.');
+    const std::string layer = entry.name.substr(0, dot);
+    layers += layer != last;
+    last = layer;
+    names.push_back((layers <= modules.size() ? modules[layers - 1] : layer) +
+                    entry.name.substr(dot));
   }
-  check(modules.size() == in_order.size(), "weights",
+  check(modules.empty() || layers == modules.size(), "weights",
         "got {} modules '{}', wanted one for each of the {} layers of '{}' that have weights",
-        in_order.size(), fmt::join(in_order, " "), modules.size(), spec_text(net.spec()));
-  return modules;
+        modules.size(), fmt::join(modules, " "), layers, spec_text(net.spec()));
+  return names;
 }
 
-std::string name_in_file(const Net& net, std::size_t p, std::int64_t s,
-                         const Modules& modules = {}) {
-  std::string name = net.layout().entries()[p].name;
-  if (!modules.empty()) name.replace(0, name.find('.'), modules.at(layer_of(name)));
-  return net.members() > 1 ? fmt::format("member{}.{}", s, name) : name;
+std::string name_in_file(const Net& net, const std::string& parameter, std::int64_t s) {
+  return net.members() > 1 ? fmt::format("member{}.{}", s, parameter) : parameter;
 }
 
 // x times `factor` in double, on the CPU, in the net's dtype.
@@ -103,13 +101,13 @@ bool lacks_bias(const SafeTensors& content, const std::string& name) {
 }
 
 // What may help, or nothing.
-std::string hint(const SafeTensors& content, const std::string& name, const Modules& modules,
+std::string hint(const SafeTensors& content, const std::string& name, bool by_number,
                  const std::set<std::string>& left, const Spec& spec) {
   if (lacks_bias(content, name)) return "; without a bias a layer has another kernel";
   if (const auto shared = content.metadata.find(name); shared != content.metadata.end())
     return fmt::format("; it shares '{}', perhaps transposed: wanted its numbers",
                        shown(shared->second));
-  if (!modules.empty()) return "";
+  if (!by_number) return "";
   if (has_more_layers(left, spec))
     return "; a layer without weights, as Dropout, is the word 'identity'";
   const bool numbers = std::any_of(left.begin(), left.end(), [](const std::string& other) {
@@ -128,7 +126,7 @@ void save_weights(const Net& net, const std::string& path,
   content.metadata[kNetKey] = spec_text(net.spec());
   for (std::int64_t s = 0; s < net.members(); ++s)
     for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
-      content.tensors.emplace_back(name_in_file(net, p, s),
+      content.tensors.emplace_back(name_in_file(net, net.layout().entries()[p].name, s),
                                    scaled(net.layout().member_view(net.flat(), p, s),
                                           net.layout().entries()[p].scale, net.flat().dtype()));
   write_safetensors(path, content);
@@ -154,17 +152,15 @@ SafeTensors read_weights(const std::string& path, const std::vector<std::string>
 
 std::vector<std::string> load_weights(Net& net, const std::string& path,
                                       const LoadOptions& options) {
-  const Modules modules = modules_of_layers(net, options.modules);
+  const std::vector<std::string> names = parameter_names(net, options.modules);
   const SafeTensors content = read_weights(path, options.modules);
-  std::set<std::string> left;
-  for (const auto& [name, tensor] : content.tensors) left.insert(name);
-
+  std::set<std::string> left = content.names();
   std::vector<std::string> zeros;
   Tensor flat = net.flat().to(Device::cpu()).clone();
   for (std::int64_t s = 0; s < net.members(); ++s)
     for (std::size_t p = 0; p < net.layout().entries().size(); ++p) {
       const auto& entry = net.layout().entries()[p];
-      const std::string name = name_in_file(net, p, s, modules);
+      const std::string name = name_in_file(net, names[p], s);
       const std::string place = place_of(content, name);
       const Tensor* found = content.find(place);
       if (!found && options.missing_bias == MissingBias::zero && lacks_bias(content, name)) {
@@ -174,7 +170,7 @@ std::vector<std::string> load_weights(Net& net, const std::string& path,
       }
       if (!found)
         fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path, name, entry.member,
-             quoted(left), hint(content, name, modules, left, net.spec()));
+             quoted(left), hint(content, name, options.modules.empty(), left, net.spec()));
       check<ShapeError>(found->shape() == entry.member, "weights",
                         "{}: '{}' has shape {}, wanted {}", path, name, found->shape(),
                         entry.member);

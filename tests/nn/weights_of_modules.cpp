@@ -1,6 +1,8 @@
 // Weights of nets that PyTorch has in ways of its own: a module's names, no biases, shared ones.
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
 #include "../../nn/weights.h"
@@ -15,11 +17,16 @@ namespace {
 
 constexpr const char* kSpec = "dense(2) layernorm relu dense(1)";
 
+SafeTensors without(SafeTensors content, const std::set<std::string>& names) {
+  std::erase_if(content.tensors, [&](const auto& tensor) { return names.contains(tensor.first); });
+  return content;
+}
+
 }  // namespace
 
 TEST_CASE("weights: names behind a module's, and layers between that have none") {
   const Temporary file("module.safetensors");
-  const Net saved("dense(2) layernorm relu dense(1)", 3);
+  const Net saved(kSpec, 3);
   save_weights(saved, file.path());
   SafeTensors content = read_safetensors(file.path());
   content.metadata.erase("keel.net");
@@ -140,9 +147,7 @@ TEST_CASE("weights: biases that are missing are zeros where that is asked for") 
   const Temporary file("unbiased.safetensors");
   file.write(file_of_pytorch());
   SafeTensors content = read_safetensors(file.path());
-  std::erase_if(content.tensors, [](const auto& tensor) {
-    return tensor.first == "0.bias" || tensor.first == "1.bias";
-  });
+  content = without(content, {"0.bias", "1.bias"});
   write_safetensors(file.path(), content);
   Net net(kSpec, 3), wanted(kSpec, 3);
   const Tensor before = net.flat().clone();
@@ -168,9 +173,7 @@ TEST_CASE("weights: biases that are missing are zeros where that is asked for") 
         std::vector<std::string>{"fc.bias", "norm.bias", "fc2.bias"});
   file.write(file_of_pytorch());
   content = read_safetensors(file.path());
-  std::erase_if(content.tensors, [](const auto& tensor) {
-    return tensor.first == "0.bias" || tensor.first == "1.bias";
-  });
+  content = without(content, {"0.bias", "1.bias"});
   write_safetensors(file.path(), content);
 
   // A layer of which there is nothing at all is not there.
@@ -178,7 +181,7 @@ TEST_CASE("weights: biases that are missing are zeros where that is asked for") 
   CHECK(message_of([&] {
           load_weights(longer, file.path(), {MissingBias::zero});
         }).find("'4.weight'") != std::string::npos);
-  std::erase_if(content.tensors, [](const auto& tensor) { return tensor.first == "1.weight"; });
+  content = without(content, {"1.weight"});
   write_safetensors(file.path(), content);
   CHECK(message_of([&] {
           load_weights(net, file.path(), {MissingBias::zero});
@@ -222,7 +225,7 @@ TEST_CASE("weights: a bias that is another's is no bias that is missing") {
   save_weights(tied, file.path());
   other = read_safetensors(file.path());
   other.metadata = {{"2.weight", "0.weight"}};
-  std::erase_if(other.tensors, [](const auto& tensor) { return tensor.first == "2.weight"; });
+  other = without(other, {"2.weight"});
   write_safetensors(file.path(), other);
   Net untied(square, 3);
   CHECK(message_of([&] {
@@ -231,7 +234,7 @@ TEST_CASE("weights: a bias that is another's is no bias that is missing") {
   // Nor is a bias zero that is said to be somewhere where it is not.
   other = content;
   other.metadata = {{"1.bias", "2.bias"}};
-  std::erase_if(other.tensors, [](const auto& tensor) { return tensor.first == "1.bias"; });
+  other = without(other, {"1.bias"});
   write_safetensors(file.path(), other);
   CHECK(message_of([&] {
           load_weights(net, file.path(), {MissingBias::zero});
@@ -239,7 +242,7 @@ TEST_CASE("weights: a bias that is another's is no bias that is missing") {
   // What keel wrote has them all, or is damaged.
   save_weights(Net(kSpec, 3), file.path());
   content = read_safetensors(file.path());
-  std::erase_if(content.tensors, [](const auto& tensor) { return tensor.first == "1.bias"; });
+  content = without(content, {"1.bias"});
   write_safetensors(file.path(), content);
   CHECK(message_of([&] {
           load_weights(net, file.path(), {MissingBias::zero});
