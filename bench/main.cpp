@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "../core/output_file.h"
+#include "../core/start_again.h"
 #include "../core/version.h"
 #include "bench.h"
 #include "peer.h"
@@ -140,6 +141,7 @@ int run(const Arguments& arguments, const std::string& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  start_again_with(argv, better_blas_kernels());
   CLI::App app("Verify, then time. Every row stands beside rooflines measured in the same run.");
   Arguments arguments;
   declare(app, arguments);

@@ -1,8 +1,7 @@
-#include <unistd.h>
-
 #include <cstdlib>
 #include <iostream>
 
+#include "../core/start_again.h"
 #include "command_line.h"
 
 namespace {
@@ -10,20 +9,20 @@ namespace {
 // libgomp's threads spin for a millisecond or so before they sleep. Where other processes want the
 // same processors, the thread that is waited for is not running meanwhile: docs/performance.md has
 // a training that took twenty times as long. 1000 turns are what libgomp takes itself where it
-// knows of more threads than processors. It reads the environment as it is loaded, so keel starts
-// itself again, unless somebody has set it.
-void spin_briefly([[maybe_unused]] char** argv) {
+// knows of more threads than processors.
+std::vector<keel::Setting> brief_spinning() {
 #ifdef _OPENMP
-  for (const char* name : {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"})
-    if (std::getenv(name)) return;
-  // Where that cannot be done, all goes on as it was.
-  if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);
+  constexpr const char* kName = "GOMP_SPINCOUNT";
+  if (!std::getenv(kName) && !std::getenv("OMP_WAIT_POLICY")) return {{kName, "1000"}};
 #endif
+  return {};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  spin_briefly(argv);
+  std::vector<keel::Setting> settings = brief_spinning();
+  for (const keel::Setting& setting : keel::better_blas_kernels()) settings.push_back(setting);
+  keel::start_again_with(argv, settings);
   return keel::run_command_line({argv + 1, argv + argc}, std::cout, std::cerr);
 }
