@@ -1,5 +1,6 @@
 #include "layer_norm.h"
 
+#include "gain_and_bias.h"
 #include "launch.cuh"
 #include "layer_norm_program.h"
 #include "sum.h"
@@ -112,15 +113,6 @@ Normalised prepare(const char* op, const Tensor& x, double eps, bool relu) {
           relu};
 }
 
-void check_affine(const char* op, const char* name, const Tensor& x, const Tensor& parameter) {
-  check_same_kind(op, "x", x, name, parameter);
-  const std::int64_t cols = x.size(-1);
-  const bool shared = parameter.rank() == 1 && parameter.size(0) == cols;
-  const bool own = x.rank() == 3 && parameter.shape() == Shape{x.size(0), cols};
-  check<ShapeError>(shared || own, op, "{} {} has {} elements, x {} needs {}", name,
-                    parameter.shape(), parameter.elements(), x.shape(), cols);
-}
-
 Var plain(const char* op, const Var& x, double eps, bool relu) {
   const Normalised saved = prepare(op, x.value(), eps, relu);
   return record(
@@ -133,10 +125,7 @@ Var plain(const char* op, const Var& x, double eps, bool relu) {
 
 Var affine(const char* op, const Var& x, const Var& gain, const Var& bias, double eps, bool relu) {
   Normalised saved = prepare(op, x.value(), eps, relu);
-  check_affine(op, "gain", saved.x, gain.value());
-  check_affine(op, "bias", saved.x, bias.value());
-  check<ShapeError>(gain.shape() == bias.shape(), op, "got gain {} and bias {}, wanted one shape",
-                    gain.shape(), bias.shape());
+  check_gain_and_bias(op, x, gain, bias, saved.x.rank() == 3);
   saved.gain = gain.value();
   saved.bias = bias.value();
   return record(

@@ -2,11 +2,12 @@
 // tests/kernels/ops.cpp drives every row through every check. Adding an op is adding a row.
 #pragma once
 
+#include "norm_cases.h"
 #include "op_case.h"
 
 namespace keel::test {
 
-inline const std::vector<OpCase>& op_cases() {
+inline std::vector<OpCase> every_op_case() {
   using S = std::vector<Shape>;
   using V = std::span<const Var>;
   using A = oracle::Arrays;
@@ -14,9 +15,7 @@ inline const std::vector<OpCase>& op_cases() {
   const auto one = [](I n, I d) { return S{{n, d}}; };
   const auto two = [](I n, I d) { return S{{n, d}, {n, d}}; };
   const auto members = [](I n, I d) { return S{{3, n, d}}; };
-  const auto norm = [](I n, I d) { return S{{n, d}, {d}, {d}}; };
-  const auto norm_members = [](I n, I d) { return S{{3, n, d}, {3, d}, {3, d}}; };
-  static const std::vector<OpCase> table = {
+  std::vector<OpCase> table = {
       {.name = "relu",
        .inputs = one,
        .op = [](V v) { return relu(v[0]); },
@@ -214,82 +213,14 @@ inline const std::vector<OpCase>& op_cases() {
              dense(Tensor(), zeros({8, 3}), zeros({8}));
            },
        .complaint = "tensor: used after it was moved from, or before it was filled"},
-      {.name = "layer_norm",
-       .inputs = norm,
-       .op = [](V v) { return layer_norm(v[0], v[1], v[2]); },
-       .expected = [](const A& a) { return oracle::layer_norm(a[0], &a[1], &a[2], 1e-5); },
-       .tolerance = 3e-6,
-       .bad_call =
-           [] {
-             layer_norm(zeros({4096, 768}), zeros({512}), zeros({512}));
-           },
-       .complaint = "layer_norm: gain [512] has 512 elements, x [4096, 768] needs 768"},
-      {.name = "layer_norm, members",
-       .inputs = norm_members,
-       .op = [](V v) { return layer_norm(v[0], v[1], v[2], 1e-3); },
-       .expected = [](const A& a) { return oracle::layer_norm(a[0], &a[1], &a[2], 1e-3); },
-       .tolerance = 3e-6,
-       .bad_call =
-           [] {
-             layer_norm(zeros({2, 3}), -1);
-           },
-       .complaint = "layer_norm: got eps -1, wanted eps >= 0"},
-      {.name = "layer_norm, members sharing gain and bias",
-       .inputs =
-           [](I n, I d) {
-             return S{{3, n, d}, {d}, {d}};
-           },
-       .op = [](V v) { return layer_norm(v[0], v[1], v[2]); },
-       .expected = [](const A& a) { return oracle::layer_norm(a[0], &a[1], &a[2], 1e-5); },
-       .tolerance = 3e-6,
-       .bad_call =
-           [] {
-             layer_norm(zeros({2, 0}));
-           },
-       .complaint = "layer_norm: got x [2, 0], wanted at least one column"},
-      {.name = "layer_norm, plain, eps 0",
-       .inputs = one,
-       .op = [](V v) { return layer_norm(v[0], 0); },
-       .expected = [](const A& a) { return oracle::layer_norm(a[0], nullptr, nullptr, 0); },
-       .tolerance = 3e-6,
-       .bad_call = [] { layer_norm(zeros({3})); },
-       .complaint = "layer_norm: got x [3], wanted [n, d] or [S, n, d]"},
-      {.name = "layer_norm_relu",
-       .inputs = norm,
-       .op = [](V v) { return layer_norm_relu(v[0], v[1], v[2]); },
-       .expected =
-           [](const A& a) { return oracle::relu(oracle::layer_norm(a[0], &a[1], &a[2], 1e-5)); },
-       .tolerance = 3e-6,
-       .bad_call =
-           [] {
-             layer_norm_relu(zeros({2, 3}), zeros({3}), Tensor::zeros({3}, DType::f64));
-           },
-       .complaint = "layer_norm_relu: x is float32, bias is float64: wanted one dtype"},
-      {.name = "layer_norm_relu, members",
-       .inputs = norm_members,
-       .op = [](V v) { return layer_norm_relu(v[0], v[1], v[2]); },
-       .expected =
-           [](const A& a) { return oracle::relu(oracle::layer_norm(a[0], &a[1], &a[2], 1e-5)); },
-       .tolerance = 3e-6,
-       .bad_call =
-           [] {
-             layer_norm_relu(zeros({2, 4, 3}), zeros({2, 3}), zeros({3}));
-           },
-       .complaint = "layer_norm_relu: got gain [2, 3] and bias [3], wanted one shape"},
-      {.name = "layer_norm_relu, plain",
-       .inputs = one,
-       .op = [](V v) { return layer_norm_relu(v[0]); },
-       .expected =
-           [](const A& a) {
-             return oracle::relu(oracle::layer_norm(a[0], nullptr, nullptr, 1e-5));
-           },
-       .tolerance = 3e-6,
-       .bad_call =
-           [] {
-             layer_norm_relu(zeros({2, 3}), zeros({3}), Tensor());
-           },
-       .complaint = "tensor: used after it was moved from, or before it was filled"},
   };
+  const std::vector<OpCase> norms = norm_cases();
+  table.insert(table.end(), norms.begin(), norms.end());
+  return table;
+}
+
+inline const std::vector<OpCase>& op_cases() {
+  static const std::vector<OpCase> table = every_op_case();
   return table;
 }
 

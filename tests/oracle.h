@@ -94,6 +94,41 @@ inline Array layer_norm(const Array& x, const Array* gain, const Array* bias, do
   return y;
 }
 
+/// The same down each member's columns.
+inline Array batch_norm(const Array& x, const Array* gain, const Array* bias, double eps) {
+  const Sizes size(x.shape);
+  Array y(x.shape);
+  for (int64_t member = 0; member < size.members; ++member)
+    for (int64_t col = 0; col < size.cols; ++col) {
+      const auto at = [&](int64_t row) { return (member * size.rows + row) * size.cols + col; };
+      long double mean = 0, variance = 0;
+      for (int64_t i = 0; i < size.rows; ++i) mean += x.v[at(i)];
+      mean /= size.rows;
+      for (int64_t i = 0; i < size.rows; ++i) variance += (x.v[at(i)] - mean) * (x.v[at(i)] - mean);
+      const long double deviation = std::sqrt(variance / size.rows + eps);
+      for (int64_t i = 0; i < size.rows; ++i) {
+        double out = deviation == 0 ? 0 : static_cast<double>((x.v[at(i)] - mean) / deviation);
+        if (gain) {
+          const int64_t unit = gain->shape.rank() == 2 ? member * size.cols + col : col;
+          out = out * gain->v[unit] + bias->v[unit];
+        }
+        y.v[at(i)] = out;
+      }
+    }
+  return y;
+}
+
+inline Array transpose(const Array& x) {
+  const Sizes size(x.shape);
+  Array y(x.shape.rank() == 3 ? Shape{size.members, size.cols, size.rows}
+                              : Shape{size.cols, size.rows});
+  for (std::size_t i = 0; i < x.v.size(); ++i) {
+    const auto at = static_cast<int64_t>(i), whole = size.rows * size.cols;
+    y.v[at / whole * whole + at % size.cols * size.rows + at % whole / size.cols] = x.v[i];
+  }
+  return y;
+}
+
 inline Array add(const Array& a, const Array& b) {
   Array y(a.shape);
   for (std::size_t i = 0; i < y.v.size(); ++i) y.v[i] = a.v[i] + b.v[i];
