@@ -247,7 +247,7 @@ int run_trained(const TrainedChoice& choice, Context& context) {
     context.note(
         "note: R^2 is below 0: if the net was trained on these rows, --target, --standardise or "
         "the order of columns differ");
-  Json numbers = {{"net", spec_text(net.spec())},
+  Json numbers = {{"net", spec_text(parse_spec(choice.net))},
                   {"mode", "trained"},
                   {"weights", choice.weights},
                   {"features", net.input_width()},

@@ -84,6 +84,10 @@ Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context
   options.first_sigma_w2 = choice.first_sigma_w2;
   options.sigma_b2 = choice.sigma_b2;
   Net net(choice.net, input_width, options);
+  check(!net.mixes_rows(), "empirical_kernel",
+        "got '{}', wanted a net without batchnorm: its statistics are of many rows, a kernel is of "
+        "two inputs alone",
+        spec_text(net.spec()));
   if (!choice.weights.empty()) load_weights(net, choice.weights, {.modules = modules_of(choice)});
   return net;
 }

@@ -6,6 +6,9 @@
 #include <memory>
 #include <ostream>
 
+#include "../nn/batch_norm_fold.h"
+#include "../nn/frozen.h"
+#include "../nn/train_step.h"
 #include "../nn/trainer.h"
 #include "../nn/weights.h"
 #include "command.h"
@@ -15,6 +18,7 @@
 #include "progress_bar.h"
 #include "statistics.h"
 #include "text_table.h"
+#include "train_report.h"
 
 namespace keel {
 namespace {
@@ -25,8 +29,6 @@ struct Choice {
   double lr = 1e-3;
   bool resume = false;
 };
-
-using Rows = std::vector<std::vector<double>>;  // by member, in y's own units
 
 // Throws DataError unless float32 holds all of a file's examples, standardised.
 void check_float32(const Standardiser& standardiser, const Examples& examples,
@@ -49,81 +51,23 @@ Tensor to_device(const std::vector<double>& values, std::int64_t rows, Device de
   return Tensor::from(values, {rows, cols}).to(DType::f32).to(device);
 }
 
-Rows predict(const Net& net, const Standardiser& standardiser, const Examples& examples,
-             const std::string& file) {
+MemberRows predict(const Net& net, const Standardiser& standardiser, const Examples& examples,
+                   const std::string& file) {
+  // In float32, as in training, whatever the net has now.
   const Tensor x = to_device(standardiser.x(examples), examples.rows, net.options().device);
-  const std::vector<double> all = net.predict(x).to_vector<double>();
-  Rows rows;
+  const DType dtype = net.flat().dtype();
+  const std::vector<double> all = net.predict(x.to(dtype)).to_vector<double>();
+  MemberRows rows;
   for (auto row = all.begin(); row != all.end(); row += examples.rows) {
     rows.emplace_back(row, row + examples.rows);
     for (double& value : rows.back()) value = standardiser.y_in_own_units(value);
     const auto lost = std::find_if_not(rows.back().begin(), rows.back().end(),
                                        [](double value) { return std::isfinite(value); });
-    check(lost == rows.back().end(), "train",
-          "{}: the prediction of row {} (from 0) is {} in float32", file,
-          lost - rows.back().begin(), lost == rows.back().end() ? 0.0 : *lost);
+    check(lost == rows.back().end(), "train", "{}: the prediction of row {} (from 0) is {} in {}",
+          file, lost - rows.back().begin(), lost == rows.back().end() ? 0.0 : *lost,
+          name_of(dtype));
   }
   return rows;
-}
-
-// Mean over members and their standard deviation, for each row.
-std::vector<std::pair<double, double>> across_members(const Rows& predictions) {
-  std::vector<std::pair<double, double>> result;
-  std::vector<double> at(predictions.size());
-  for (std::size_t row = 0; row < predictions[0].size(); ++row) {
-    for (std::size_t s = 0; s < at.size(); ++s) at[s] = predictions[s][row];
-    result.emplace_back(mean_with_interval(at).mean, sample_deviation(at));
-  }
-  return result;
-}
-
-std::string predictions_csv(const Rows& predictions, const std::vector<std::uint64_t>& seeds) {
-  const bool ensemble = predictions.size() > 1;
-  std::vector<std::string> header = {"row", "prediction"};
-  if (ensemble) header.push_back("std");
-  for (std::uint64_t seed : seeds)
-    if (ensemble) header.push_back(fmt::format("seed_{}", seed));
-  Csv csv(header);
-  const auto means = across_members(predictions);
-  for (std::size_t row = 0; row < means.size(); ++row) {
-    csv.add(static_cast<std::int64_t>(row)).add(means[row].first);
-    if (ensemble) csv.add(means[row].second);
-    for (const auto& member : predictions)
-      if (ensemble) csv.add(member[row]);
-    csv.end_row();
-  }
-  return csv.text();
-}
-
-struct Fit {
-  Estimate rmse, r2;          // of a member
-  double mean_rmse, mean_r2;  // of the members' mean prediction
-};
-
-Fit fit_of(const Rows& predictions, const std::vector<double>& wanted) {
-  std::vector<double> errors, r2s, mean;
-  for (const auto& member : predictions) {
-    errors.push_back(rmse(member, wanted));
-    r2s.push_back(r_squared(member, wanted));
-  }
-  for (const auto& [value, deviation] : across_members(predictions)) mean.push_back(value);
-  return {mean_with_interval(errors), mean_with_interval(r2s), rmse(mean, wanted),
-          r_squared(mean, wanted)};
-}
-
-void add_fit(Json& numbers, std::vector<std::vector<std::string>>& table, const char* name,
-             const Fit& fit, std::size_t rows, bool ensemble) {
-  const std::string prefix = name;
-  numbers[prefix + "_rmse"] = fit.rmse.mean;
-  numbers[prefix + "_rmse_ci"] = fit.rmse.half_width;
-  numbers[prefix + "_r2"] = fit.r2.mean;
-  numbers[prefix + "_r2_ci"] = fit.r2.half_width;
-  numbers[prefix + "_rmse_of_mean"] = fit.mean_rmse;
-  numbers[prefix + "_r2_of_mean"] = fit.mean_r2;
-  table.push_back({name, std::to_string(rows), brief(fit.rmse.mean, fit.rmse.half_width, 4),
-                   brief(fit.r2.mean, fit.r2.half_width, 4)});
-  if (ensemble)
-    table.push_back({"  mean prediction", "", brief(fit.mean_rmse, 4), brief(fit.mean_r2, 4)});
 }
 
 // Everything read, checked and tried before training starts.
@@ -137,6 +81,8 @@ struct Task {
         net(choice.net, training.features, net_options(choice, context)) {
     check(net.output_width() == 1, "train", "got a net of {} outputs, wanted dense(1) at its end",
           net.output_width());
+    batch_norm_folds(net.spec());  // throws where a batchnorm could not be frozen in the end
+    check_steps(net, training.rows, choice.batch);
     check_float32(standardiser, training, choice.data, choice.standardise);
     if (!choice.test.empty()) {
       const Table rows = read_table(choice.test);
@@ -187,6 +133,10 @@ void set_aside(const Task& task, const Context& context) {
     context.note(fmt::format("note: an earlier run's checkpoint is {} now", task.old_checkpoint()));
 }
 
+Tensor inputs_of(const Task& task, const Context& context) {
+  return to_device(task.standardiser.x(task.training), task.training.rows, context.device);
+}
+
 TrainReport train_with_bar(Task& task, const Choice& choice, const Context& context) {
   ProgressBar bar("train", choice.seeds * choice.epochs, context.shows_progress());
   const Interrupt interrupt;
@@ -198,11 +148,10 @@ TrainReport train_with_bar(Task& task, const Choice& choice, const Context& cont
   options.stop = interrupt.flag();
   options.checkpoint = task.checkpoint;
   options.resume = choice.resume;
-  const std::int64_t rows = task.training.rows;
-  const Tensor x = to_device(task.standardiser.x(task.training), rows, context.device);
-  const Tensor y = to_device(task.standardiser.y(task.training), rows, context.device);
+  const Tensor y =
+      to_device(task.standardiser.y(task.training), task.training.rows, context.device);
   if (!choice.resume) set_aside(task, context);
-  return train(task.net, x, y, options);
+  return train(task.net, inputs_of(task, context), y, options);
 }
 
 int stopped(const TrainReport& report, const Task& task, const Choice& choice,
@@ -224,10 +173,16 @@ int run_train(const Choice& choice, Context& context) {
   const TrainReport report = train_with_bar(task, choice, context);
   if (report.interrupted) return stopped(report, task, choice, context);
 
-  if (!choice.save_weights.empty())
-    save_weights(task.net, choice.save_weights, {{kStandardiseKey, choice.standardise}});
-  const std::vector<std::uint64_t>& seeds = task.net.options().seeds;
-  const Rows at_training = predict(task.net, task.standardiser, task.training, choice.data);
+  const Net net = frozen(task.net, inputs_of(task, context));
+  if (!choice.save_weights.empty()) {
+    save_weights(net, choice.save_weights, {{kStandardiseKey, choice.standardise}});
+    if (task.net.mixes_rows())
+      context.note(fmt::format(
+          "note: the weights in {} took the batchnorms in; they are of '{}', in float64",
+          choice.save_weights, spec_text(net.spec())));
+  }
+  const std::vector<std::uint64_t>& seeds = net.options().seeds;
+  const MemberRows at_training = predict(net, task.standardiser, task.training, choice.data);
   Json numbers = {{"net", spec_text(task.net.spec())},
                   {"parameters", task.net.parameters_per_member()},
                   {"data", choice.data},
@@ -240,13 +195,17 @@ int run_train(const Choice& choice, Context& context) {
                   {"seeds", seeds},
                   {"train_rows", task.training.rows},
                   {"training_seconds", report.seconds}};
+  if (!choice.save_weights.empty()) {
+    numbers["saved_weights"] = choice.save_weights;
+    numbers["saved_net"] = spec_text(net.spec());
+  }
   std::vector<std::vector<std::string>> table = {{"", "rows", "RMSE", "R^2"}};
   const bool ensemble = choice.seeds > 1;
   add_fit(numbers, table, "train", fit_of(at_training, task.training.y),
           static_cast<std::size_t>(task.training.rows), ensemble);
-  Rows at_test;
+  MemberRows at_test;
   if (!choice.test.empty()) {
-    at_test = predict(task.net, task.standardiser, task.test, choice.test);
+    at_test = predict(net, task.standardiser, task.test, choice.test);
     numbers["test"] = choice.test;
     numbers["test_rows"] = task.test.rows;
     if (!task.test.y.empty())

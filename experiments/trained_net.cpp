@@ -1,16 +1,21 @@
 #include "trained_net.h"
 
+#include <algorithm>
+
 #include "../nn/weights.h"
 #include "examples.h"
 
 namespace keel {
 namespace {
 
-// Features of the first layer, from its weight [out, in].
+// Features of the first dense layer, from its weight [out, in].
 std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std::string& path,
                          const std::vector<std::string>& modules) {
-  const std::string name =
-      (modules.empty() ? fmt::to_string(word_of(spec, 0) - 1) : modules[0]) + ".weight";
+  const auto layer = static_cast<std::size_t>(
+      std::find_if(spec.begin(), spec.end(),
+                   [](const LayerSpec& word) { return word.kind == LayerKind::dense; }) -
+      spec.begin());
+  const std::string name = layer_names(spec, modules)[layer] + ".weight";
   check(content.find("member0." + name) == nullptr, "certify",
         "{} holds an ensemble, wanted one net: keel train --seeds 1", path);
   const Tensor* first = content.find(name);
@@ -20,9 +25,10 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std
          modules.empty() ? "wanted a torch.nn.Sequential's names, where a layer without weights, "
                            "as Flatten, is the word 'identity'; or name the modules: --modules"
                          : "wanted its names in --modules, without '.weight'");
-  check<ShapeError>(first->rank() == 2 && first->size(0) == spec[0].width && first->size(1) > 0,
-                    "certify", "{}: '{}' has shape {}, wanted [{}, inputs]", path, name,
-                    first->shape(), spec[0].width);
+  const std::int64_t width = spec[layer].width;
+  check<ShapeError>(first->rank() == 2 && first->size(0) == width && first->size(1) > 0, "certify",
+                    "{}: '{}' has shape {}, wanted [{}, inputs]", path, name, first->shape(),
+                    width);
   return first->size(1);
 }
 
@@ -43,8 +49,9 @@ TrainedNet trained_net(const std::string& net, const std::string& weights,
   options.dtype = DType::f64;  // the search is to see the net, not float32's rounding
   options.device = context.device;
   const Spec spec = parse_spec(net);
-  TrainedNet result{Net(spec, input_width(spec, content, weights, modules), options), {}};
-  result.zero_biases = load_weights(result.net, weights, {MissingBias::zero, modules});
+  TrainedNet result{
+      Net(without_batch_norms(spec), input_width(spec, content, weights, modules), options), {}};
+  result.zero_biases = load_weights(result.net, weights, {MissingBias::zero, modules, spec});
   if (!result.zero_biases.empty())
     context.note(fmt::format(
         "note: {} has no {}: taken as zeros, as PyTorch's bias=False means; not so of a "

@@ -10,14 +10,14 @@
 namespace keel {
 
 struct TrainedNet {
-  Net net;
+  Net net;                               ///< without its batchnorms, which its weights took in
   std::vector<std::string> zero_biases;  ///< those that the file does not have
 };
 
-/// Of SPEC `net`, in float64 on the context's device; how many features it takes, the file says.
-/// `modules` as in LoadOptions. Biases that the file does not have are zeros, with a note. Throws
-/// keel::Error as load_weights(), for an ensemble, and where keel trained the net in other units
-/// than `standardise` ("" for any).
+/// Of SPEC `net`, batchnorms as they are in evaluation, in float64 on the context's device; how
+/// many features it takes, the file says. `modules` as in LoadOptions. Biases that the file does
+/// not have are zeros, with a note. Throws keel::Error as load_weights(), for an ensemble, and
+/// where keel trained the net in other units than `standardise` ("" for any).
 TrainedNet trained_net(const std::string& net, const std::string& weights,
                        const std::vector<std::string>& modules, const std::string& standardise,
                        const Context& context);

@@ -2,7 +2,7 @@
 
 #include "activation_layer.h"
 #include "dense_layer.h"
-#include "layer_norm_layer.h"
+#include "norm_layers.h"
 
 namespace keel {
 
@@ -12,6 +12,8 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const DenseInit& init) 
       return std::make_unique<DenseLayer>(spec.width, init);
     case LayerKind::layernorm:
       return std::make_unique<LayerNormLayer>(spec.affine, spec.eps);
+    case LayerKind::batchnorm:
+      return std::make_unique<BatchNormLayer>(spec.affine, spec.eps);
     default:
       return std::make_unique<ActivationLayer>(spec.kind);
   }

@@ -142,17 +142,35 @@ Var Net::run(const Step& step, const Var& x, std::span<const Var> parameters) co
   return norm.affine ? layer_norm_relu(x, own[0], own[1], norm.eps) : layer_norm_relu(x, norm.eps);
 }
 
+bool Net::mixes_rows() const {
+  return std::any_of(spec_.begin(), spec_.end(),
+                     [](const LayerSpec& layer) { return layer.kind == LayerKind::batchnorm; });
+}
+
+void Net::check_rows_apart(const char* tag) const {
+  check(!mixes_rows(), tag,
+        "got '{}', wanted a net of one row at a time: in training a batchnorm takes statistics of "
+        "all rows (frozen() makes a net that keeps them)",
+        spec_text(spec_));
+}
+
 Var Net::forward(const Var& x, std::span<const Var> parameters) const {
+  return forward(x, parameters, spec_.size());
+}
+
+Var Net::forward(const Var& x, std::span<const Var> parameters, std::size_t layers) const {
   check_input("net", x.value());
   check<ShapeError>(parameters.size() == layout_.entries().size(), "net",
                     "got {} parameters, wanted {}", parameters.size(), layout_.entries().size());
   Var value = x;
-  for (const Step& step : plan_) value = run(step, value, parameters);
+  for (const Step& step : plan_)
+    if (step.layer < layers) value = run(step, value, parameters);
   return value;
 }
 
 Tensor Net::predict(const Tensor& x) const {
   check_input("predict", x);
+  check_rows_apart("predict");
   std::vector<Var> constants;
   for (std::size_t p = 0; p < layout_.entries().size(); ++p)
     constants.push_back(layout_.view(flat_, p));
@@ -178,8 +196,12 @@ Tensor Net::predict(const Tensor& x) const {
   return out;
 }
 
-Net Net::clone() const {
-  Net copied(Undrawn(), spec_, input_width_, options_);
+Net Net::clone() const { return to(flat_.dtype()); }
+
+Net Net::to(DType dtype) const {
+  NetOptions options = options_;
+  options.dtype = dtype;
+  Net copied(Undrawn(), spec_, input_width_, options);
   copied.plan_ = plan_;
   copy(copied.flat_, flat_);
   return copied;

@@ -54,14 +54,26 @@ class Net {
   /// Every parameter as a leaf of `tape`, in layout order: the first slots of a cleared tape.
   std::vector<Var> leaves(Tape& tape) const;
 
+  /// Whether a row's output depends on the other rows: there is a batchnorm.
+  bool mixes_rows() const;
+
+  /// Throws keel::Error where it does: frozen() makes a net of which it does not.
+  void check_rows_apart(const char* tag) const;
+
   /// x [n, input_width], or [S, n, input_width] for S > 1 members -> [n, k], or [S, n, k].
   /// Throws ShapeError or DeviceError.
   Var forward(const Var& x, std::span<const Var> parameters) const;
 
-  /// As forward, without a tape, in blocks of rows: memory stays small however long x is.
+  /// As forward, of the first `layers` of the SPEC alone; what relu does for a layernorm in one op
+  /// is not left out.
+  Var forward(const Var& x, std::span<const Var> parameters, std::size_t layers) const;
+
+  /// As forward, without a tape, in blocks of rows: memory stays small however long x is. Throws
+  /// keel::Error where the net mixes rows.
   Tensor predict(const Tensor& x) const;
 
   Net clone() const;
+  Net to(DType dtype) const;         ///< a copy, its parameters in that type
   Net member(std::int64_t s) const;  ///< a copy of member s, as a net of its own
 
   /// Copies the parameters of `one`, a net of one member of the same SPEC and input width.

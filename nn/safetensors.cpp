@@ -59,18 +59,21 @@ float from_half(std::uint16_t bits) {
 
 float from_bfloat(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 
+constexpr std::string_view kIntegers = "I64";  // counts, as Batch Norm's num_batches_tracked
+
 // How a file may hold numbers, and what they become.
 struct Format {
   std::string_view name;
   DType dtype;
   std::uint64_t bytes;            // an element, in the file
-  float (*widen)(std::uint16_t);  // null where they are the dtype's
+  float (*widen)(std::uint16_t);  // of two bytes; else null
 };
 
 constexpr Format kFormats[] = {{"F32", DType::f32, 4, nullptr},
                                {"F64", DType::f64, 8, nullptr},
                                {"F16", DType::f32, 2, from_half},
-                               {"BF16", DType::f32, 2, from_bfloat}};
+                               {"BF16", DType::f32, 2, from_bfloat},
+                               {kIntegers, DType::f64, 8, nullptr}};
 
 struct Entry {
   std::string name;
@@ -110,8 +113,8 @@ Entry parse_entry(const std::string& path, const std::string& key, const json& v
   const Format* format =
       std::find_if(std::begin(kFormats), std::end(kFormats),
                    [&](const Format& candidate) { return candidate.name == kind; });
-  check(format != std::end(kFormats), kTag, "{}: '{}' has dtype {}, wanted F32, F64, F16 or BF16",
-        path, name, shown(kind));
+  check(format != std::end(kFormats), kTag,
+        "{}: '{}' has dtype {}, wanted F32, F64, F16, BF16 or I64", path, name, shown(kind));
   check(shape->size() <= Shape::kMaxRank, kTag, "{}: '{}' has {} axes, wanted at most {}", path,
         name, shape->size(), int{Shape::kMaxRank});
   Entry entry{key, format, {}, (*offsets)[0], (*offsets)[1]};
@@ -151,10 +154,24 @@ void* bytes_of(const Tensor& tensor) {
   return dispatch(tensor.dtype(), [&](auto t) -> void* { return tensor.data<decltype(t)>(); });
 }
 
+// Of the bits of 64-bit integers.
+void become_doubles(const Tensor& tensor, const std::string& path, const std::string& name) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 53;  // of which doubles hold every one
+  double* values = tensor.data<double>();
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+    const auto value = std::bit_cast<std::int64_t>(values[i]);
+    check(value >= -kLargest && value <= kLargest, kTag,
+          "{}: element {} of '{}' is {}, wanted integers from -2^53 to 2^53", path, i, shown(name),
+          value);
+    values[i] = static_cast<double>(value);
+  }
+}
+
 Tensor read_tensor(std::FILE* file, const Entry& entry, const std::string& path) {
   Tensor tensor = Tensor::empty(entry.shape, entry.format->dtype);
   if (!entry.format->widen) {
     read_exactly(file, bytes_of(tensor), tensor.bytes(), path);
+    if (entry.format->name == kIntegers) become_doubles(tensor, path, entry.name);
     return tensor;
   }
   std::vector<std::uint16_t> stored(static_cast<std::size_t>(tensor.elements()));

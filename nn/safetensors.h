@@ -22,9 +22,10 @@ struct SafeTensors {
   std::set<std::string> names() const;
 };
 
-/// Reads F32 and F64 tensors of at most four axes, and F16 and BF16 ones, as the float32 of the
-/// same values. Throws keel::Error with the path and what is wrong: an unreadable or truncated
-/// file, a header that is none, offsets that do not fit.
+/// Reads F32 and F64 tensors of at most four axes, F16 and BF16 ones as the float32 of the same
+/// values, and I64 ones, of numbers up to 2^53 in size, as the float64. Throws keel::Error with the
+/// path and what is wrong: an unreadable or truncated file, a header that is none, offsets that do
+/// not fit.
 SafeTensors read_safetensors(const std::string& path);
 
 /// Writes a temporary file beside `path` and renames it: readers see the old file or the new one,

@@ -12,7 +12,7 @@ namespace keel {
 namespace {
 
 constexpr const char* kKnown =
-    "dense(width), relu, gelu, silu, identity, layernorm or layernorm(affine=0, eps=0)";
+    "dense(width), relu, gelu, silu, identity, batchnorm, layernorm or layernorm(affine=0, eps=0)";
 constexpr std::string_view kIdentity = "identity";
 
 constexpr std::string_view kBlanks = " \t\r\n";
@@ -94,8 +94,8 @@ void parse_option(const Word& word, std::string_view option, LayerSpec& layer,
   seen.push_back(name);
 }
 
-LayerSpec parse_layer_norm(const Word& word) {
-  LayerSpec layer{.kind = LayerKind::layernorm};
+LayerSpec parse_norm(const Word& word, LayerKind kind) {
+  LayerSpec layer{.kind = kind};
   if (!word.has_parentheses) return layer;
   std::string_view rest = word.inside;
   std::vector<std::string_view> seen;
@@ -117,7 +117,8 @@ bool is_identity(const Word& word) {
 
 LayerSpec parse_layer(const Word& word) {
   if (word.name == "dense") return parse_dense(word);
-  if (word.name == "layernorm") return parse_layer_norm(word);
+  if (word.name == "layernorm") return parse_norm(word, LayerKind::layernorm);
+  if (word.name == "batchnorm") return parse_norm(word, LayerKind::batchnorm);
   for (LayerKind kind : {LayerKind::relu, LayerKind::gelu, LayerKind::silu}) {
     const LayerSpec layer{.kind = kind};
     if (word.name != spec_text({layer})) continue;
@@ -139,13 +140,15 @@ std::string layer_text(const LayerSpec& layer) {
     case LayerKind::silu:
       return "silu";
     case LayerKind::layernorm:
+    case LayerKind::batchnorm:
       break;
   }
+  const char* name = layer.kind == LayerKind::layernorm ? "layernorm" : "batchnorm";
   std::string options;
   if (!layer.affine) options = "affine=0";
   if (layer.eps != LayerSpec().eps)
     options += fmt::format("{}eps={}", options.empty() ? "" : ", ", layer.eps);
-  return options.empty() ? "layernorm" : fmt::format("layernorm({})", options);
+  return options.empty() ? name : fmt::format("{}({})", name, options);
 }
 
 }  // namespace
@@ -156,6 +159,7 @@ Spec parse_spec(std::string_view text) {
   Spec spec;
   Word word;
   std::int64_t identities = 0;
+  bool begun = false;  // with a dense layer
   for (int position = 1; !rest.empty(); ++position) {
     word = next_word(rest, position);
     if (is_identity(word)) {
@@ -164,7 +168,8 @@ Spec parse_spec(std::string_view text) {
     }
     spec.push_back(parse_layer(word));
     spec.back().identities = std::exchange(identities, 0);
-    check(spec.size() > 1 || spec[0].kind == LayerKind::dense, "spec",
+    begun = begun || spec.back().kind == LayerKind::dense;
+    check(begun || spec.back().kind == LayerKind::batchnorm, "spec",
           "got {} as the first layer, wanted dense(width)", word.at());
   }
   check(identities == 0 && spec.back().kind == LayerKind::dense, "spec",
@@ -180,6 +185,21 @@ std::string spec_text(const Spec& spec) {
   }
   if (!text.empty()) text.pop_back();
   return text;
+}
+
+Spec without_batch_norms(const Spec& spec) {
+  Spec plain;
+  std::int64_t identities = 0;
+  for (const LayerSpec& layer : spec) {
+    identities += layer.identities;
+    if (layer.kind == LayerKind::batchnorm) {
+      ++identities;
+      continue;
+    }
+    plain.push_back(layer);
+    plain.back().identities = std::exchange(identities, 0);
+  }
+  return plain;
 }
 
 std::int64_t word_of(const Spec& spec, std::size_t layer) {

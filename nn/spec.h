@@ -8,28 +8,32 @@
 
 namespace keel {
 
-enum class LayerKind { dense, relu, gelu, silu, layernorm };
+enum class LayerKind { dense, relu, gelu, silu, layernorm, batchnorm };
 
 /// One word of a SPEC. Fields that its kind does not have keep their defaults.
 struct LayerSpec {
   LayerKind kind = LayerKind::relu;
   std::int64_t width = 0;       ///< dense: outputs
-  bool affine = true;           ///< layernorm: trainable gain and bias
-  double eps = 1e-5;            ///< layernorm: added to the variance
+  bool affine = true;           ///< layernorm, batchnorm: with gain and bias
+  double eps = 1e-5;            ///< layernorm, batchnorm: added to the variance
   std::int64_t identities = 0;  ///< words `identity` ahead of it
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
 using Spec = std::vector<LayerSpec>;
 
-/// Words dense(width), relu, gelu, silu and layernorm or layernorm(affine=0|1, eps=value),
-/// separated by blanks; the first and the last are dense. A word `identity` does nothing, and only
-/// counts where layers are numbered: it stands for a Dropout or Flatten of PyTorch's. Throws
-/// keel::Error that quotes the wrong word.
+/// Words dense(width), relu, gelu, silu, layernorm or layernorm(affine=0|1, eps=value), and
+/// batchnorm with the same options, separated by blanks; the first, but for batchnorms, and the
+/// last are dense. A word `identity` does nothing, and only counts where layers are numbered: it
+/// stands for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes the wrong word.
 Spec parse_spec(std::string_view text);
 
 /// The place of a layer in the SPEC's text, counted from 1.
 std::int64_t word_of(const Spec& spec, std::size_t layer);
+
+/// With a word `identity` for every batchnorm: the net whose weights take them in
+/// (batch_norm_fold.h).
+Spec without_batch_norms(const Spec& spec);
 
 /// The shortest text that parses to `spec`.
 std::string spec_text(const Spec& spec);

@@ -41,25 +41,40 @@ Tensor batch_like(const Tensor& source, std::int64_t members, std::int64_t rows)
   return Tensor::empty(shape, source.dtype(), source.device());
 }
 
+std::int64_t rows_of_step(std::int64_t rows, std::int64_t batch) {
+  return batch == 0 ? rows : std::min(batch, rows);
+}
+
 }  // namespace
+
+void check_steps(const Net& net, std::int64_t rows, std::int64_t batch) {
+  const std::int64_t step = rows_of_step(rows, batch);
+  check(
+      !net.mixes_rows() || (step > 1 && rows % step != 1), "train",
+      "got steps of {} of {} rows, so that one has a single row: wanted two or more in every one, "
+      "as '{}' has a batchnorm",
+      step, rows, spec_text(net.spec()));
+}
 
 TrainStep::TrainStep(Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses)
     : net_(net),
       x_(std::move(x)),
       y_(std::move(y)),
       rows_(x_.size(-2)),
-      batch_(options.batch == 0 ? rows_ : std::min(options.batch, rows_)),
+      batch_(rows_of_step(rows_, options.batch)),
       shuffle_seed_(options.shuffle_seed),
       losses_(std::move(losses)),
       gradients_(Tensor::zeros(net.flat().shape(), net.flat().dtype(), net.flat().device())),
       optimiser_(options.optimiser, net.flat()),
       epoch_(Tensor::zeros({net.members()}, DType::f64, net.flat().device())),
       row_(epoch_.clone()) {
+  check_steps(net, rows_, options.batch);
   if (shuffles()) order_ = Tensor::empty({net.members(), rows_}, DType::f64, net.flat().device());
   const std::vector<Var> leaves = net.leaves(tape_);
   for (std::size_t p = 0; p < leaves.size(); ++p)
     sink_.bind(leaves[p], net.layout().view(gradients_, p));
-  if (net.members() == 1 && net.flat().device().is_cpu()) blocked_.emplace(net, gradients_);
+  if (net.members() == 1 && net.flat().device().is_cpu() && !net.mixes_rows())
+    blocked_.emplace(net, gradients_);
   if (options.fused && FusedGradient::applies(net)) fused_.emplace(net, gradients_, batch_);
 }
 

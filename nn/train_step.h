@@ -21,9 +21,14 @@ struct StepOptions {
 
 /// Trains all members of a net at once; which rows come next, and which epoch a loss belongs to, is
 /// counted on the device, so that a recorded step can be replayed.
+/// Throws keel::Error where a net with a batchnorm would have a step of one row, of which it leaves
+/// nothing to learn from. `batch` as in StepOptions.
+void check_steps(const Net& net, std::int64_t rows, std::int64_t batch);
+
 class TrainStep {
  public:
   /// x [n, d] or [S, n, d], y [n, k] or [S, n, k]; losses float64 [epochs, S], on the net's device.
+  /// Throws keel::Error as check_steps().
   TrainStep(Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses);
 
   /// Before an epoch, of which every step is then run: goes to its first row, and draws the order
@@ -58,7 +63,7 @@ class TrainStep {
   Tensor order_;                  // float64 [S, n], only where it shuffles
   Tape tape_;
   GradientSink sink_;
-  std::optional<BlockedGradient> blocked_;  // one member on the CPU
+  std::optional<BlockedGradient> blocked_;  // one member on the CPU, rows apart
   std::optional<FusedGradient> fused_;      // a small net on a GPU
 };
 

@@ -5,27 +5,31 @@
 #include <cmath>
 #include <string_view>
 
+#include "batch_norm_fold.h"
+
 namespace keel {
 namespace {
 
 constexpr const char* kNetKey = "keel.net";  // a SPEC
 
-// Of the net's parameters, in layout order: "2.weight", or by the module of that layer.
-std::vector<std::string> parameter_names(const Net& net, const std::vector<std::string>& modules) {
+bool has_weights(const LayerSpec& layer) {
+  return layer.kind == LayerKind::dense || layer.kind == LayerKind::batchnorm ||
+         (layer.kind == LayerKind::layernorm && layer.affine);
+}
+
+// Of the net's parameters, in layout order: "2.weight", or by the module of that layer. `layers`
+// are the names of the file's, batchnorms among them.
+std::vector<std::string> parameter_names(const Net& net, const Spec& spec,
+                                         const std::vector<std::string>& layers) {
   std::vector<std::string> names;
-  std::string last;
-  std::size_t layers = 0;
-  for (const auto& entry : net.layout().entries()) {
-    const std::size_t dot = entry.name.find('.');
-    const std::string layer = entry.name.substr(0, dot);
-    layers += layer != last;
-    last = layer;
-    names.push_back((layers <= modules.size() ? modules[layers - 1] : layer) +
-                    entry.name.substr(dot));
+  for (std::size_t i = 0, own = 0; i < spec.size(); ++i) {
+    if (spec[i].kind == LayerKind::batchnorm) continue;
+    for (std::size_t p = net.first_parameter(own); p < net.first_parameter(own + 1); ++p) {
+      const std::string& entry = net.layout().entries()[p].name;
+      names.push_back(layers[i] + entry.substr(entry.find('.')));
+    }
+    ++own;
   }
-  check(modules.empty() || layers == modules.size(), "weights",
-        "got {} modules '{}', wanted one for each of the {} layers of '{}' that have weights",
-        modules.size(), fmt::join(modules, " "), layers, spec_text(net.spec()));
   return names;
 }
 
@@ -92,34 +96,127 @@ bool has_more_layers(const std::set<std::string>& names, const Spec& spec) {
   });
 }
 
-// The layer is there, and was made without a bias: save_weights() leaves none out.
-bool lacks_bias(const SafeTensors& content, const std::string& name) {
-  constexpr std::string_view kBias = "bias";
-  return name.ends_with(kBias) && !content.metadata.contains(name) &&
-         !content.metadata.contains(kNetKey) &&
-         content.find(name.substr(0, name.size() - kBias.size()) + "weight");
-}
+constexpr std::string_view kRunningMean = ".running_mean";
 
-// What may help, or nothing.
-std::string hint(const SafeTensors& content, const std::string& name, bool by_number,
-                 const std::set<std::string>& left, const Spec& spec) {
-  if (lacks_bias(content, name)) return "; without a bias a layer has another kernel";
-  if (const auto shared = content.metadata.find(name); shared != content.metadata.end())
-    return fmt::format("; it shares '{}', perhaps transposed: wanted its numbers",
-                       shown(shared->second));
-  if (!by_number) return "";
-  if (has_more_layers(left, spec))
-    return "; a layer without weights, as Dropout, is the word 'identity'";
-  const bool numbers = std::any_of(left.begin(), left.end(), [](const std::string& other) {
-    return other[0] >= '0' && other[0] <= '9';
-  });
-  return numbers || left.empty() ? "" : "; names that are no numbers are given by --modules";
+// A file's tensors, and the names that nobody has taken yet.
+class Reader {
+ public:
+  Reader(const std::string& path, const Spec& spec, const std::vector<std::string>& modules)
+      : path_(path),
+        spec_(spec),
+        by_number_(modules.empty()),
+        content_(read_weights(path, modules)),
+        left_(content_.names()) {}
+
+  // Of this shape, all of it finite.
+  Tensor take(const std::string& name, const Shape& shape) {
+    const std::string place = place_of(content_, name);
+    const Tensor* found = content_.find(place);
+    if (!found)
+      fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path_, name, shape,
+           quoted(left_), hint(name));
+    check<ShapeError>(found->shape() == shape, "weights", "{}: '{}' has shape {}, wanted {}", path_,
+                      name, found->shape(), shape);
+    check_finite(*found, path_, name);
+    left_.erase(place);
+    return *found;
+  }
+
+  // The layer is there, and was made without a bias: save_weights() leaves none out.
+  bool lacks_bias(const std::string& name) const {
+    constexpr std::string_view kBias = "bias";
+    return name.ends_with(kBias) && !content_.find(place_of(content_, name)) &&
+           !content_.metadata.contains(name) && !content_.metadata.contains(kNetKey) &&
+           content_.find(name.substr(0, name.size() - kBias.size()) + "weight");
+  }
+
+  void leave(const std::string& name) { left_.erase(name); }
+
+  // That all was taken, and that keel wrote nothing else of what it is.
+  void finish() const {
+    check(left_.empty(), "weights", "{}: got {} too, which '{}' does not have{}", path_,
+          quoted(left_), spec_text(spec_),
+          has_statistics() ? "; running statistics are a Batch Norm's, the word 'batchnorm'" : "");
+    // Activations and eps have no tensors.
+    const auto written = content_.metadata.find(kNetKey);
+    check(written == content_.metadata.end() || written->second == spec_text(spec_), "weights",
+          "{} holds the weights of '{}', wanted those of '{}'", path_,
+          written == content_.metadata.end() ? "" : shown(written->second), spec_text(spec_));
+  }
+
+ private:
+  bool has_statistics() const {
+    return std::any_of(left_.begin(), left_.end(),
+                       [](const std::string& name) { return name.ends_with(kRunningMean); });
+  }
+
+  // What may help, or nothing.
+  std::string hint(const std::string& name) const {
+    const auto written = content_.metadata.find(kNetKey);
+    if (written != content_.metadata.end() && written->second != spec_text(spec_))
+      return fmt::format("; these are the weights of '{}'", shown(written->second));
+    const std::string stem = name.substr(0, name.rfind('.'));
+    if (content_.find(stem + std::string(kRunningMean)))
+      return name.ends_with(".weight")
+                 ? "; a BatchNorm1d with affine=False is the word 'batchnorm(affine=0)'"
+                 : "";
+    if (lacks_bias(name)) return "; without a bias a layer has another kernel";
+    if (const auto shared = content_.metadata.find(name); shared != content_.metadata.end())
+      return fmt::format("; it shares '{}', perhaps transposed: wanted its numbers",
+                         shown(shared->second));
+    if (name.ends_with(kRunningMean) && content_.find(stem + ".weight"))
+      return "; without running statistics it depends on its batch, or is another normalisation";
+    if (!by_number_) return "";
+    if (has_more_layers(left_, spec_))
+      return "; a layer without weights, as Dropout, is the word 'identity'";
+    const bool numbers = std::any_of(left_.begin(), left_.end(), [](const std::string& other) {
+      return other[0] >= '0' && other[0] <= '9';
+    });
+    return numbers || left_.empty() ? "" : "; names that are no numbers are given by --modules";
+  }
+
+  const std::string& path_;
+  const Spec& spec_;
+  bool by_number_;
+  SafeTensors content_;
+  std::set<std::string> left_;
+};
+
+// As torch.nn.BatchNorm1d's state_dict has it.
+UnitMap take_batch_norm(Reader& file, const std::string& name, const LayerSpec& layer,
+                        std::int64_t units, const std::string& path) {
+  const auto take = [&](std::string_view what) {
+    return file.take(name + std::string(what), {units}).to_vector<double>();
+  };
+  const std::vector<double> mean = take(kRunningMean), variance = take(".running_var");
+  // W mean becomes a bias of 53 bits: off by some 1e-16 kFarthest of what W (x - mean) is, a tenth
+  // of a certificate's margin.
+  constexpr double kFarthest = 1e6;
+  for (std::size_t j = 0; j < variance.size(); ++j) {
+    check(
+        variance[j] >= 0 && variance[j] + layer.eps > 0, "weights",
+        "{}: element {} of '{}.running_var' is {}, wanted a variance which is above 0 with eps {}",
+        path, j, name, variance[j], layer.eps);
+    const double deviations = std::abs(mean[j]) / std::sqrt(variance[j] + layer.eps);
+    check(deviations <= kFarthest, "weights",
+          "{}: element {} of '{}.running_mean' is {}, {:.3g} deviations from 0, wanted at most {}: "
+          "folded into weights of 53 bits it would be another function",
+          path, j, name, mean[j], deviations, kFarthest);
+  }
+  std::vector<double> gain, bias;
+  if (layer.affine) {
+    gain = take(".weight");
+    bias = take(".bias");
+  }
+  file.leave(name + ".num_batches_tracked");
+  return batch_norm_map(mean, variance, layer.eps, gain, bias);
 }
 
 }  // namespace
 
 void save_weights(const Net& net, const std::string& path,
                   const std::map<std::string, std::string>& notes) {
+  net.check_rows_apart("weights");  // statistics would be missing
   SafeTensors content;
   for (const auto& [key, text] : notes) content.metadata[key] = text;
   content.metadata["format"] = "pt";  // what PyTorch's own readers look for
@@ -150,46 +247,55 @@ SafeTensors read_weights(const std::string& path, const std::vector<std::string>
   return content;
 }
 
+std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::string>& modules) {
+  std::vector<std::string> names;
+  std::size_t with_weights = 0;
+  for (std::size_t i = 0; i < spec.size(); ++i) {
+    const bool named = has_weights(spec[i]) && with_weights < modules.size();
+    names.push_back(named ? modules[with_weights] : fmt::to_string(word_of(spec, i) - 1));
+    with_weights += has_weights(spec[i]);
+  }
+  check(modules.empty() || with_weights == modules.size(), "weights",
+        "got {} modules '{}', wanted one for each of the {} layers of '{}' that have weights",
+        modules.size(), fmt::join(modules, " "), with_weights, spec_text(spec));
+  return names;
+}
+
 std::vector<std::string> load_weights(Net& net, const std::string& path,
                                       const LoadOptions& options) {
-  const std::vector<std::string> names = parameter_names(net, options.modules);
-  const SafeTensors content = read_weights(path, options.modules);
-  std::set<std::string> left = content.names();
+  const Spec& spec = options.spec.empty() ? net.spec() : options.spec;
+  check(without_batch_norms(spec) == net.spec(), "weights",
+        "got a net of '{}' for weights of '{}', wanted one of '{}'", spec_text(net.spec()),
+        spec_text(spec), spec_text(without_batch_norms(spec)));
+  const std::vector<std::string> layers = layer_names(spec, options.modules);
+  const std::vector<std::string> names = parameter_names(net, spec, layers);
+  const std::vector<BatchNormFold> folds = batch_norm_folds(spec);
+  Reader file(path, spec, options.modules);
   std::vector<std::string> zeros;
   Tensor flat = net.flat().to(Device::cpu()).clone();
-  for (std::int64_t s = 0; s < net.members(); ++s)
-    for (std::size_t p = 0; p < net.layout().entries().size(); ++p) {
+  for (std::int64_t s = 0; s < net.members(); ++s) {
+    for (std::size_t p = 0; p < names.size(); ++p) {
       const auto& entry = net.layout().entries()[p];
       const std::string name = name_in_file(net, names[p], s);
-      const std::string place = place_of(content, name);
-      const Tensor* found = content.find(place);
-      if (!found && options.missing_bias == MissingBias::zero && lacks_bias(content, name)) {
+      if (options.missing_bias == MissingBias::zero && file.lacks_bias(name)) {
         fill(net.layout().member_view(flat, p, s), 0);
         if (std::find(zeros.begin(), zeros.end(), name) == zeros.end()) zeros.push_back(name);
         continue;
       }
-      if (!found)
-        fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path, name, entry.member,
-             quoted(left), hint(content, name, options.modules.empty(), left, net.spec()));
-      check<ShapeError>(found->shape() == entry.member, "weights",
-                        "{}: '{}' has shape {}, wanted {}", path, name, found->shape(),
-                        entry.member);
+      const Tensor found = file.take(name, entry.member);
       check(entry.scale != 0, "weights",
             "{}: '{}' has no effect in the NTK parameterisation with sigma_b2 = 0, wanted > 0",
             path, name);
-      check_finite(*found, path, name);
-      const Tensor values = scaled(*found, 1 / entry.scale, net.flat().dtype());
+      const Tensor values = scaled(found, 1 / entry.scale, net.flat().dtype());
       check_finite(values, path, name);  // a float64 may be too large for the net's float32
       copy(net.layout().member_view(flat, p, s), values);
-      left.erase(place);
     }
-  check(left.empty(), "weights", "{}: got {} too, which '{}' does not have", path, quoted(left),
-        spec_text(net.spec()));
-  // Activations and eps have no tensors.
-  const auto written = content.metadata.find(kNetKey);
-  check(written == content.metadata.end() || written->second == spec_text(net.spec()), "weights",
-        "{} holds the weights of '{}', wanted those of '{}'", path,
-        written == content.metadata.end() ? "" : shown(written->second), spec_text(net.spec()));
+    for (const BatchNormFold& fold : folds)
+      fold_into(net, flat, s, fold,
+                take_batch_norm(file, name_in_file(net, layers[fold.layer], s), spec[fold.layer],
+                                units_of(net, fold), path));
+  }
+  file.finish();
   copy(net.flat(), flat);
   return zeros;
 }

@@ -15,7 +15,7 @@ namespace keel {
 /// `<i>.bias`, i counting every word of the SPEC from 0; the gain of a layernorm is its `weight`.
 /// Of an ensemble, all members in one file, named `member<s>.<i>.weight`. Parameters are written as
 /// a net in the standard parameterisation has them, so that PyTorch computes the same function.
-/// `notes` go to the file's metadata.
+/// `notes` go to the file's metadata. Throws keel::Error where the net mixes rows.
 void save_weights(const Net& net, const std::string& path,
                   const std::map<std::string, std::string>& notes = {});
 
@@ -30,16 +30,27 @@ enum class MissingBias { refuse, zero };
 
 struct LoadOptions {
   MissingBias missing_bias = MissingBias::refuse;
-  /// What the file calls each layer that has parameters, in the SPEC's order: "fc1" of
-  /// `fc1.weight`. One that stands twice is shared. None: a layer's number.
+  /// What the file calls each layer that has weights (a batchnorm without gain and bias has running
+  /// statistics), in the SPEC's order: "fc1" of `fc1.weight`. One that stands twice is shared.
+  /// None: a layer's number.
   std::vector<std::string> modules = {};
+  /// What the file's net is, where it has batchnorms, which the net loaded into has not: that is of
+  /// without_batch_norms(spec), and takes them in, as they are in evaluation, with the file's
+  /// running statistics. The net is best in float64: weights with a batchnorm in them cancel. None:
+  /// the net's own SPEC.
+  Spec spec = {};
 };
+
+/// What the file calls each layer of `spec`: its number, or its module, as in LoadOptions. Throws
+/// keel::Error where the modules are not as many as the layers that have weights.
+std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::string>& modules);
 
 /// Copies read_weights() (converted to the net's dtype) into `net`, of the same layers and members.
 /// A vector that safetensors.torch.save_model() wrote once for two names is taken for both. Returns
 /// the names of the biases that are missing and became zeros. Throws keel::Error naming the tensor
-/// that is missing, has another shape, is not wanted, or holds a number that is not finite, or both
-/// nets, where save_weights() wrote down that the file's is another; the net is then unchanged.
+/// that is missing, has another shape, is not wanted, or holds a number that is not finite, the
+/// batchnorm that cannot be folded, or both nets, where save_weights() wrote down that the file's
+/// is another; the net is then unchanged.
 std::vector<std::string> load_weights(Net& net, const std::string& path,
                                       const LoadOptions& options = {});
 

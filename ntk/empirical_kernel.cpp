@@ -20,18 +20,13 @@ EmpiricalKernel::EmpiricalKernel(Net net)
 
 EmpiricalKernel::EmpiricalKernel(std::shared_ptr<const Net> net) : net_(std::move(net)) {
   check(net_ != nullptr, "empirical_kernel", "got no net");
+  net_->check_rows_apart("empirical_kernel");
 }
 
 const Net& EmpiricalKernel::net_of(DType dtype) const {
   if (dtype == net_->flat().dtype()) return *net_;
   const std::lock_guard lock(mutex_);
-  if (!twin_) {
-    NetOptions options = net_->options();
-    options.dtype = dtype;
-    auto twin = std::make_unique<Net>(net_->spec(), net_->input_width(), options);
-    copy(twin->flat(), net_->flat());
-    twin_ = std::move(twin);
-  }
+  if (!twin_) twin_ = std::make_unique<Net>(net_->to(dtype));
   return *twin_;
 }
 

@@ -43,6 +43,7 @@ Jacobian::Jacobian(const Net& net, const Tensor& x)
     : layout_(net.layout()), dtype_(net.flat().dtype()), device_(net.flat().device()) {
   check<ShapeError>(x.rank() >= 2, "jacobian", "got x {}, wanted [n, {}]", x.shape(),
                     net.input_width());
+  net.check_rows_apart("jacobian");
   Tape tape;
   const std::vector<Var> leaves = net.leaves(tape);
   const Var output = net.forward(x, leaves);

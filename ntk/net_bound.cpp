@@ -15,6 +15,7 @@ double NetBound::largest() const {
 }
 
 NetBound bound_net(const Net& net, const NetBoundOptions& options) {
+  net.check_rows_apart("net_bound");
   NetBound result;
   if (!has_layer_norm(net.spec())) return result;
   const Tail tail = tail_of(net, options.narrow);

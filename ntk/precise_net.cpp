@@ -71,6 +71,7 @@ std::vector<double> evaluate_precisely(const Net& net, const std::vector<double>
   check<ShapeError>(net.members() == 1 && static_cast<std::int64_t>(x.size()) == net.input_width(),
                     "evaluate_precisely", "got {} numbers for {} members of {} inputs, wanted one",
                     x.size(), net.members(), net.input_width());
+  net.check_rows_apart("evaluate_precisely");
   std::vector<Wide> values;
   for (double value : x) values.push_back({value, 0});
   std::size_t p = 0;

@@ -98,6 +98,7 @@ std::optional<double> least_value(LayerKind kind) {
       return -0.27847;
     case LayerKind::dense:
     case LayerKind::layernorm:
+    case LayerKind::batchnorm:
       break;
   }
   return std::nullopt;

@@ -22,7 +22,8 @@ from pathlib import Path
 TOLERANCES = {"npy": 1e-5, "csv": 1e-6, "json": 1e-5, "safetensors": 1e-3, "trained.csv": 1e-4, "trained.json": 2e-2}
 FLOOR = 1e-6  # of json: what is smaller than this is rounding, in both
 
-MACHINE = {"command", "date", "seconds", "version", "commit", "device", "device_name", "threads", "backends", "saved", "peak_bytes"}
+MACHINE = {"command", "date", "seconds", "version", "commit", "device", "device_name", "threads", "backends", "saved", "saved_weights",
+           "peak_bytes"}
 # How a solver or a search went, not what it found, and results told in words, whose numbers stand beside them: these may differ
 # between devices, not between runs.
 COURSE = {"sweeps", "residual", "evaluations", "largest_found_at", "exceeds_at", "preconditioner_shift", "measured"}

@@ -111,6 +111,49 @@ TEST_CASE("train: constant columns, in features and in the target") {
   CHECK(json_of(data.folder / "out/summary.json")["train_r2"].is_null());
 }
 
+TEST_CASE("train: batchnorms end in the weights, whose net predicts the same") {
+  const Data data;
+  const char* net = "dense(16) batchnorm relu dense(1)";
+  const std::string weights = data.folder / "w.safetensors";
+  Ran ran = data.run({"--test", data.train, "--standardise", "none", "--epochs", "300", "--lr",
+                      "0.05", "--save", data.folder / "p.csv", "--save-weights", weights},
+                     net);
+  CHECK(
+      ran.err ==
+      "note: the weights in " + weights +
+          " took the batchnorms in; they are of 'dense(16) identity relu dense(1)', in float64\n");
+  REQUIRE(ran.code == 0);
+  const auto summary = json_of(data.folder / "out/summary.json");
+  CHECK(summary["net"] == net);
+  CHECK(summary["saved_weights"] == weights);
+  CHECK(summary["saved_net"] == "dense(16) identity relu dense(1)");
+  CHECK(summary["parameters"] == 3 * 16 + 16 + 16 + 16 + 16 + 1);
+  CHECK(summary["train_r2"].get<double>() > 0.9);
+  CHECK(summary["test_r2"] == summary["train_r2"]);
+  ran = run_keel({"certify", "--mode", "trained", "--net", "dense(16) identity relu dense(1)",
+                  "--weights", weights, "--data", data.train, "--target", "y", "--standardise",
+                  "none", "--directions", "4", "--steps", "1", "--out", data.folder / "certified"});
+  REQUIRE(ran.err == "");
+  const auto certified = json_of(data.folder / "certified/summary.json");
+  CHECK(certified["data_fit_r2"].get<double>() ==
+        doctest::Approx(summary["train_r2"].get<double>()).epsilon(1e-4));
+  CHECK(!certified["bounded"].get<bool>());
+  ran = run_keel({"certify", "--mode", "trained", "--net", net, "--weights", weights});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.ends_with("; these are the weights of 'dense(16) identity relu dense(1)'\n"));
+
+  // Refused before any epoch, and before an earlier checkpoint is touched: nobody could freeze it,
+  // or it would have a step of one row.
+  const auto checkpoint = content_of(data.folder / "out/checkpoint.safetensors");
+  ran = data.run({"--batch", "1"}, net);
+  CHECK(ran.code == 1);
+  CHECK(ran.err.starts_with("keel: train: got steps of 1 of "));
+  CHECK(content_of(data.folder / "out/checkpoint.safetensors") == checkpoint);
+  ran = data.run({"--epochs", "1000000000"}, "dense(4) relu batchnorm relu dense(1)");
+  CHECK(ran.code == 1);
+  CHECK(ran.err.starts_with("keel: batch_norm: batchnorm at word 3 of 'dense(4) relu "));
+}
+
 TEST_CASE("train: bad input is one line") {
   const Data data;
   const auto refused = [&](std::vector<std::string> more,

@@ -62,6 +62,75 @@ TEST_CASE("certify trained: a module's net with a Dropout, without biases, in ha
         std::string::npos);
 }
 
+TEST_CASE("certify trained: a net of PyTorch's with Batch Norms, as it is in evaluation") {
+  const TemporaryFolder folder;
+  const char* spec = "batchnorm dense(3) layernorm relu batchnorm dense(1)";
+  const Net drawn("dense(3) layernorm relu dense(1)", 2, {.seed = 5});
+  const std::string weights = folder / "w.safetensors", named = folder / "named.safetensors";
+  const auto vector = [](std::vector<float> values) {
+    return Tensor::from(values, {static_cast<std::int64_t>(values.size())});
+  };
+  save_weights(drawn, weights);
+  SafeTensors content = read_safetensors(weights);
+  content.metadata.clear();
+  for (auto& [name, tensor] : content.tensors)
+    name[0] = name[0] == '3' ? '5' : static_cast<char>(name[0] + 1);
+  for (const char* at : {"0", "4"}) {
+    const std::vector<float> some =
+        *at == '0' ? std::vector<float>{2, 3} : std::vector<float>{0.5f, 1, 2};
+    for (const char* what : {".weight", ".bias", ".running_mean", ".running_var"})
+      content.tensors.emplace_back(std::string(at) + what, vector(some));
+  }
+  write_safetensors(weights, content);
+  for (auto& [name, tensor] : content.tensors)
+    name = std::string(name[0] == '0'   ? "bn_in"
+                       : name[0] == '1' ? "fc"
+                       : name[0] == '2' ? "norm"
+                       : name[0] == '4' ? "bn"
+                                        : "head") +
+           name.substr(1);
+  write_safetensors(named, content);
+  const auto certify = [&](const std::string& net, const std::string& file,
+                           std::vector<std::string> more) {
+    std::vector<std::string> arguments = {
+        "certify",      "--mode",   "trained", "--net",        net, "--weights", file, "--out",
+        folder / "out", "--device", "cpu",     "--directions", "8", "--steps",   "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  };
+  REQUIRE(certify(spec, weights, {}).err == "");
+  const auto summary = json_of(folder / "out/summary.json");
+  CHECK(summary["net"] == spec);
+  CHECK(summary["features"] == 2);
+  CHECK(summary["layernorm_word"] == 3);
+  CHECK(summary["bounded"] == true);
+  CHECK(summary["largest_found"].get<double>() > 0.05 * summary["bound"].get<double>());
+  // What is behind the Layer Norm: head . (g (relu(u) - m) / s + b).
+  const std::vector<double> head = drawn.values(4), stated = {0.5, 1, 2};
+  double constant = drawn.values(5)[0], squares = 0;
+  for (std::size_t j = 0; j < 3; ++j) {
+    const double gain = stated[j] / std::sqrt(stated[j] + 1e-5);
+    constant += head[j] * (stated[j] - gain * stated[j]);
+    squares += head[j] * gain * head[j] * gain;
+  }
+  CHECK(summary["bound"].get<double>() < 1.001 * (std::abs(constant) + std::sqrt(3 * squares)));
+  REQUIRE(certify(spec, named, {"--modules", "bn_in fc norm bn head"}).err == "");
+  CHECK(json_of(folder / "out/summary.json")["interval"] == summary["interval"]);
+
+  Ran ran = certify("identity dense(3) layernorm relu identity dense(1)", weights, {});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.ends_with("; running statistics are a Batch Norm's, the word 'batchnorm'\n"));
+  ran = certify("batchnorm dense(3) layernorm relu batchnorm relu dense(1)", weights, {});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.starts_with("keel: batch_norm: batchnorm at word 5 of "));
+  write_npy(folder / "x.npy", normal({3, 2}, {1, 0}, 1, DType::f64));
+  ran = run_keel({"ntk", "--net", spec, "--mode", "empirical", "--weights", weights, "--x1",
+                  folder / "x.npy", "--save", folder / "k.npy", "--out", folder / "ntk"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.starts_with("keel: empirical_kernel: got 'batchnorm dense(3) "));
+  CHECK(!std::filesystem::exists(folder / "k.npy"));
+}
+
 TEST_CASE("certify and ntk: a module's own names, in the SPEC's order") {
   const TemporaryFolder folder;
   const char* spec = "dense(4) layernorm relu dense(1)";

@@ -191,23 +191,25 @@ TEST_CASE("mutated weights: refused and the net unchanged, or all of them finite
 }
 
 TEST_CASE("mutated SPECs: refused, or a net whose text parses to itself") {
-  const Mutator mutate(4, {"dense(", "layernorm", "relu", "gelu ", "silu ", "affine=0", "eps=", "(",
-                           ")", ",", " ", "\n", "-", "1e-5", "2147483648", "nan", "1e999", "\x1b"});
-  const Verdicts verdicts =
-      read_mutated(mutate,
-                   {"dense(128) layernorm relu dense(1)",
-                    "dense(3) layernorm(affine=0, eps=0.001) silu dense(2)", "dense(1)",
-                    "dense(3) layernorm(eps=1) dense(1)"},
-                   10000, [](const std::string& text) {
-                     const Spec spec = parse_spec(text);
-                     CHECK(parse_spec(spec_text(spec)) == spec);
-                     CHECK(spec.front().kind == LayerKind::dense);
-                     CHECK(spec.back().kind == LayerKind::dense);
-                     for (const LayerSpec& layer : spec) {
-                       CHECK((layer.kind != LayerKind::dense || layer.width >= 1));
-                       CHECK((std::isfinite(layer.eps) && layer.eps >= 0));
-                     }
-                   });
+  const Mutator mutate(
+      4, {"dense(", "layernorm", "batchnorm ", "relu", "gelu ", "silu ", "affine=0", "eps=", "(",
+          ")", ",", " ", "\n", "-", "1e-5", "2147483648", "nan", "1e999", "\x1b"});
+  const Verdicts verdicts = read_mutated(
+      mutate,
+      {"dense(128) layernorm relu dense(1)",
+       "dense(3) layernorm(affine=0, eps=0.001) silu dense(2)", "dense(1)",
+       "dense(3) layernorm(eps=1) dense(1)", "batchnorm dense(3) relu dense(1)"},
+      10000, [](const std::string& text) {
+        const Spec spec = parse_spec(text);
+        CHECK(parse_spec(spec_text(spec)) == spec);
+        CHECK(without_batch_norms(spec).front().kind == LayerKind::dense);
+        CHECK(spec_text(without_batch_norms(spec)).find("batchnorm") == std::string::npos);
+        CHECK(spec.back().kind == LayerKind::dense);
+        for (const LayerSpec& layer : spec) {
+          CHECK((layer.kind != LayerKind::dense || layer.width >= 1));
+          CHECK((std::isfinite(layer.eps) && layer.eps >= 0));
+        }
+      });
   CHECK(verdicts.accepted > 500);
   CHECK(verdicts.refused > 1000);
 }

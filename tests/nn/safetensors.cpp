@@ -119,7 +119,10 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
         R"(the header describes 'a' as {"data_offsets":[0,4],"dtype":"F32","shape":[-1]}, wanted )"
         "dtype, shape and two data_offsets");
   CHECK(message(with_length(R"({"a":{"dtype":"I32","shape":[1],"data_offsets":[0,4]}})", "1234")) ==
-        "'a' has dtype I32, wanted F32, F64, F16 or BF16");
+        "'a' has dtype I32, wanted F32, F64, F16, BF16 or I64");
+  CHECK(message(with_length(R"({"a":{"dtype":"I64","shape":[],"data_offsets":[0,8]}})",
+                            std::string("\1\0\0\0\0\0\x20\0", 8))) ==
+        "element 0 of 'a' is 9007199254740993, wanted integers from -2^53 to 2^53");
   CHECK(message(with_length(R"({"a":{"dtype":"F16","shape":[3],"data_offsets":[0,4]}})", "1234")) ==
         "'a' [3] of F16 has 4 bytes, wanted 3 elements of 2");
   CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234")) ==
@@ -134,7 +137,7 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
             R"({"a":{"dtype":"F32","shape":[2305843009213693952,4],"data_offsets":[0,0]}})")) ==
         "'a': shape: [2305843009213693952, 4] has more elements than 64 bits can count");
   CHECK(message(with_length(R"({"a\u001b":{"dtype":"F\n","shape":[],"data_offsets":[0,4]}})")) ==
-        "'a?' has dtype F?, wanted F32, F64, F16 or BF16");
+        "'a?' has dtype F?, wanted F32, F64, F16, BF16 or I64");
   CHECK(message(with_length(R"({"__metadata__":"pt"})")) == "__metadata__ is no JSON object");
   CHECK(message(with_length(R"({"__metadata__":{"a":1}})")) ==
         "__metadata__ has 'a', which is no text");

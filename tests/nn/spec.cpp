@@ -23,7 +23,8 @@ TEST_CASE("spec: its text parses to itself") {
        {"dense(1)", "dense(128) layernorm relu dense(128) relu dense(1)",
         "dense(3) layernorm(affine=0) silu dense(2)", "dense(3) layernorm(eps=0) gelu dense(2)",
         "dense(3) layernorm(affine=0, eps=0.001) dense(2)",
-        "identity dense(3) relu identity identity dense(2)"}) {
+        "identity dense(3) relu identity identity dense(2)",
+        "batchnorm dense(3) batchnorm(affine=0, eps=0.1) relu identity batchnorm dense(2)"}) {
     CHECK(spec_text(parse_spec(text)) == text);
     CHECK(parse_spec(spec_text(parse_spec(text))) == parse_spec(text));
   }
@@ -41,11 +42,21 @@ TEST_CASE("spec: identity only counts") {
   CHECK(spec[1] == LayerSpec{.kind = LayerKind::layernorm});
 }
 
+TEST_CASE("spec: without its batchnorms, layers keep their places") {
+  const Spec spec =
+      parse_spec("batchnorm dense(3) identity batchnorm(eps=0) batchnorm relu dense(2)");
+  REQUIRE(spec.size() == 6);
+  CHECK(spec[2] == LayerSpec{.kind = LayerKind::batchnorm, .eps = 0, .identities = 1});
+  const Spec plain = without_batch_norms(spec);
+  CHECK(spec_text(plain) == "identity dense(3) identity identity identity relu dense(2)");
+  CHECK(without_batch_norms(plain) == plain);
+}
+
 TEST_CASE("spec: errors quote the wrong word") {
   const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
   CHECK(message("dense(8) layernrom relu dense(1)") ==
         "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, gelu, silu, "
-        "identity, layernorm or layernorm(affine=0, eps=0)");
+        "identity, batchnorm, layernorm or layernorm(affine=0, eps=0)");
   CHECK(message("dense relu dense(1)") ==
         "spec: got 'dense' (word 1), wanted dense(width) with a width from 1 to 2147483647");
   for (const char* width : {"dense()", "dense(0)", "dense(-3)", "dense(1.5)", "dense(1,2)",
@@ -84,6 +95,13 @@ TEST_CASE("spec: errors quote the wrong word") {
     CHECK(message(empty) == "spec: got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
   CHECK(message("dense(8) identity(1) dense(1)") ==
         "spec: got 'identity(1)' (word 2), wanted identity without parentheses");
+  CHECK(message("batchnorm relu dense(1)") ==
+        "spec: got 'relu' (word 2) as the first layer, wanted dense(width)");
+  for (const char* last : {"batchnorm", "dense(1) batchnorm"})
+    CHECK(message(last).ends_with("as the last layer, wanted dense(k) for k outputs"));
+  CHECK(message("dense(8) batchnorm(momentum=1) dense(1)") ==
+        "spec: unknown option 'momentum=1' in 'batchnorm(momentum=1)' (word 2), wanted affine=0|1 "
+        "or eps=value");
   CHECK(message("identity relu dense(1)") ==
         "spec: got 'relu' (word 2) as the first layer, wanted dense(width)");
   for (const char* last : {"identity", "dense(1) identity"})

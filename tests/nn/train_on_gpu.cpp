@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <limits>
+#include <string_view>
 #include <thread>
 
 #include "../../core/random.h"
@@ -39,7 +40,8 @@ Trained trained(const char* spec, Device device, TrainOptions options, DType dty
 // In one kernel a step, where that applies, and op by op; whole batches, and a rest of two rows.
 template <class F>
 void for_each_training(F f) {
-  for (const char* spec : {"dense(17) layernorm relu dense(1)", "dense(9) layernorm gelu dense(1)"})
+  for (const char* spec : {"dense(17) layernorm relu dense(1)", "dense(9) layernorm gelu dense(1)",
+                           "batchnorm dense(9) batchnorm gelu dense(1)"})
     for (const std::int64_t batch : {0, 6}) {
       CAPTURE(spec);
       CAPTURE(batch);
@@ -55,8 +57,11 @@ TEST_CASE("train: a GPU goes the CPU's way, and twice the same to the bit") {
     const Trained cpu = trained(spec, Device::cpu(), options);
     const Trained once = trained(spec, Device::cuda(), options);
     const Trained twice = trained(spec, Device::cuda(), options);
-    CHECK(test::largest_difference(once.losses, cpu.losses) < 1e-4);
-    CHECK(test::largest_difference(once.weights, cpu.weights) < 1e-3);
+    // A bias ahead of a batchnorm changes nothing, and of its derivative, which is rounding alone,
+    // Adam makes steps like any other.
+    const bool mixes = std::string_view(spec).find("batchnorm") != std::string_view::npos;
+    CHECK(test::largest_difference(once.losses, cpu.losses) < (mixes ? 1e-3 : 1e-4));
+    if (!mixes) CHECK(test::largest_difference(once.weights, cpu.weights) < 1e-3);
     CHECK(same_bits(once.weights, twice.weights));
     CHECK(same_bits(once.losses, twice.losses));
   });

@@ -18,6 +18,9 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
         "wanted a dense layer between");
   CHECK(made("dense(3) relu layernorm silu dense(1)").find("'silu' (word 4)") != std::string::npos);
   CHECK(made("dense(3) layernorm layernorm relu dense(1)") == "no error");
+  CHECK(made("dense(3) identity batchnorm relu dense(1)") ==
+        "infinite_kernel: got a batchnorm at word 3, wanted layers of one input at a time: it has "
+        "no kernel of two inputs alone");
   // A Spec made by hand: data are not Gaussian, and nothing has centred them.
   for (const LayerKind kind : {LayerKind::relu, LayerKind::layernorm})
     CHECK(message_of([&] {

@@ -1,10 +1,11 @@
-#include "layer_norm_layer.h"
+#include "norm_layers.h"
 
+#include "../kernels/batch_norm.h"
 #include "../kernels/layer_norm.h"
 
 namespace keel {
 
-std::vector<ParameterSpec> LayerNormLayer::parameters(std::int64_t input_width) const {
+std::vector<ParameterSpec> NormLayer::parameters(std::int64_t input_width) const {
   if (!affine_) return {};
   return {{"weight", {input_width}, 1, 0}, {"bias", {input_width}, 0, 0}};
 }
@@ -22,6 +23,17 @@ KernelMap LayerNormLayer::kernel_map(KernelContext& context) const {
   map.constant = affine_ ? 1 : 0;
   context.gain += affine_ ? 1 : 0;
   return map;
+}
+
+Var BatchNormLayer::apply(const Var& x, std::span<const Var> parameters) const {
+  return affine_ ? batch_norm(x, parameters[0], parameters[1], eps_) : batch_norm(x, eps_);
+}
+
+KernelMap BatchNormLayer::kernel_map(KernelContext& context) const {
+  fail("infinite_kernel",
+       "got a batchnorm at word {}, wanted layers of one input at a time: it has no kernel of two "
+       "inputs alone",
+       context.word);
 }
 
 }  // namespace keel

@@ -1,0 +1,29 @@
+// What keel train says of its members' predictions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "statistics.h"
+
+namespace keel {
+
+using MemberRows = std::vector<std::vector<double>>;  ///< by member, in y's own units
+
+/// Columns row, prediction, and of an ensemble std and each seed's.
+std::string predictions_csv(const MemberRows& predictions, const std::vector<std::uint64_t>& seeds);
+
+struct Fit {
+  Estimate rmse, r2;          ///< of a member
+  double mean_rmse, mean_r2;  ///< of the members' mean prediction
+};
+
+Fit fit_of(const MemberRows& predictions, const std::vector<double>& wanted);
+
+/// To summary.json's numbers, as `name`_rmse and so on, and to the table for people.
+void add_fit(Json& numbers, std::vector<std::vector<std::string>>& table, const std::string& name,
+             const Fit& fit, std::size_t rows, bool ensemble);
+
+}  // namespace keel
