@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what `keel reproduce` wrote: plot.py fig1|fig2|fig3|fig5|theory DIR reads the numbers in
+"""Draws what `keel reproduce` wrote: plot.py fig1|fig2|fig3|fig5|fig6|theory DIR reads the numbers in
 DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib;
 fig3 statsmodels too."""
 
@@ -26,6 +26,8 @@ COLUMNS = {
              (("ln_second", "relu"), "LN second"), (("ln_every", "relu"), "LN every")],
     "fig5": [(("standard", "gelu"), "GELU, no LN"), (("ln_every", "gelu"), "GELU, LN every"),
              (("standard", "silu"), "SiLU, no LN"), (("ln_every", "silu"), "SiLU, LN every")],
+    "fig6": [(("standard", "relu"), "Standard"), (("bn_first", "relu"), "BN first"),
+             (("bn_second", "relu"), "BN second"), (("bn_every", "relu"), "BN every")],
 }
 NETS = {"standard": "Standard", "ln_first": "LN first", "ln_second": "LN second",
         "ln_every": "LN every"}
@@ -121,7 +123,7 @@ def draw_data(axes, x, y):
 
 
 def draw_curves(figure_name, folder):
-    """Figures 1 and 5: curves of trained nets."""
+    """Figures 1, 5 and 6: curves of trained nets."""
     curves, points, exponents, summary = load(folder)
     columns = COLUMNS[figure_name]
     figure, grid = data_grid([title for _, title in columns])
@@ -208,7 +210,7 @@ def draw_theory(_, folder):
 
 
 DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
-        "theory": draw_theory}
+        "fig6": draw_curves, "theory": draw_theory}
 
 
 def save(figure, path):

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../nn/frozen.h"
 #include "../nn/trainer.h"
 
 namespace keel {
@@ -17,7 +18,8 @@ constexpr double kLearningRate = 1e-3;
 // Predictions of each member at the points x.
 Rows predict(const Net& net, const std::vector<double>& x, Device device) {
   const auto n = static_cast<std::int64_t>(x.size());
-  const Tensor inputs = rows_of(x, 1).to(DType::f32).to(device);
+  // Rounded to float32, as in training, whatever the net has now.
+  const Tensor inputs = rows_of(x, 1).to(DType::f32).to(device).to(net.flat().dtype());
   const std::vector<double> all = net.predict(inputs).to_vector<double>();
   Rows rows;
   for (auto row = all.begin(); row != all.end(); row += n) rows.emplace_back(row, row + n);
@@ -110,13 +112,16 @@ Tensor rows_of(const std::vector<double>& values, std::int64_t width) {
 }
 
 ToyNet toy_net(const std::string& net, const std::string& activation) {
-  const bool first = net == "ln_first" || net == "ln_every";
-  const bool second = net == "ln_second" || net == "ln_every";
+  const bool batch = net.starts_with("bn_");
+  const std::string where = batch || net.starts_with("ln_") ? net.substr(3) : "";
+  const std::string norm = batch ? "batchnorm " : "layernorm ";
+  const bool first = where == "first" || where == "every";
+  const bool second = where == "second" || where == "every";
   check(first || second || net == "standard", "toy_net",
-        "got net '{}', wanted standard, ln_first, ln_second or ln_every", net);
+        "got net '{}', wanted standard, or first, second or every behind ln_ or bn_", net);
   return {net, activation,
-          fmt::format("dense(128) {}{} dense(128) {}{} dense(1)", first ? "layernorm " : "",
-                      activation, second ? "layernorm " : "", activation)};
+          fmt::format("dense(128) {}{} dense(128) {}{} dense(1)", first ? norm : "", activation,
+                      second ? norm : "", activation)};
 }
 
 double far_field_exponent(const std::vector<double>& x, const std::vector<double>& left,
@@ -158,7 +163,7 @@ ToyRun run_toy_figure(const std::vector<ToyNet>& nets, const ToyOptions& options
     Net net(toy.spec, 1, net_options);
     run.training_seconds += train(net, x, y, train_options).seconds;
     epochs_before += toy_epochs(1, options);
-    add_panels(run, toy, net, options);
+    add_panels(run, toy, frozen(net, x), options);
   }
   return run;
 }

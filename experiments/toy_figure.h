@@ -1,4 +1,4 @@
-// Figures 1 and 5: one-dimensional data sets, ensembles trained on them, curves far outside.
+// Figures 1, 5 and 6: one-dimensional data sets, ensembles trained on them, curves far outside.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ Tensor rows_of(const std::vector<double>& values, std::int64_t width);
 
 /// A column of a figure.
 struct ToyNet {
-  std::string net;         ///< standard, ln_first, ln_second or ln_every
+  std::string net;         ///< standard; or first, second or every behind ln_ or bn_
   std::string activation;  ///< relu, gelu or silu
   std::string spec;
 };
 
-/// Two hidden layers of 128 and one output; LayerNorm between a layer and its activation.
+/// Two hidden layers of 128 and one output; Layer or Batch Norm between a layer and its activation.
 /// `net` as in ToyNet.
 ToyNet toy_net(const std::string& net, const std::string& activation);
 
@@ -72,7 +72,8 @@ struct ToyRun {
 std::int64_t toy_epochs(std::size_t nets, const ToyOptions& options);
 
 /// Trains, for each net, one ensemble of data sets x seeds: standard parameterisation, Kaiming
-/// normal weights, biases N(0, 0.01), full-batch Adam with step size 1e-3, float32.
+/// normal weights, biases N(0, 0.01), full-batch Adam with step size 1e-3, float32. Batch Norms
+/// have the training points' statistics, once training is done.
 ToyRun run_toy_figure(const std::vector<ToyNet>& nets, const ToyOptions& options);
 
 /// Least-squares slope of log|f| over log|x|, mean of the two sides. `x` are the absolute values,

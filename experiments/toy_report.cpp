@@ -1,5 +1,7 @@
 #include "toy_report.h"
 
+#include <algorithm>
+
 #include "progress_bar.h"
 #include "text_table.h"
 
@@ -102,12 +104,17 @@ Reproduced reproduce_toy(const std::string& name, const std::vector<ToyNet>& net
                     {"parameterisation", "standard"},
                     {"initialisation", "weights N(0, 2 / fan_in), biases N(0, 0.01)"},
                     {"optimiser", "full-batch Adam, step size 0.001"},
-                    {"layernorm", "before the activation, trainable gain and bias, eps 1e-5"},
                     {"epochs", options.epochs},
                     {"seeds", options.seeds},
                     {"first_seed", options.first_seed},
                     {"training_seconds", run.training_seconds},
                     {"panels", panels}};
+  const bool batch = std::any_of(nets.begin(), nets.end(), [](const ToyNet& net) {
+    return net.spec.find("batchnorm") != std::string::npos;
+  });
+  const std::string norm = "before the activation, trainable gain and bias, eps 1e-5";
+  result.numbers[batch ? "batchnorm" : "layernorm"] =
+      batch ? norm + "; trained, with mean and variance (by n - 1) of the training points" : norm;
   result.table = fmt::format(
       "{}: {} points on [{}, {}] (data formulas and range are ours: {}); {} epochs of full-batch "
       "Adam, {} {}; mean +- 95% interval\n{}{} nets trained in {:.2f} s on {}\n",

@@ -213,7 +213,7 @@ run_commands() {
     overtime $code "$limit s"
   }
   local figure
-  for figure in fig1 fig5; do once "$figure" reproduce "$figure" --seeds $seeds --epochs $epochs --no-plot; done
+  for figure in fig1 fig5 fig6; do once "$figure" reproduce "$figure" --seeds $seeds --epochs $epochs --no-plot; done
   once fig2 reproduce fig2 --seeds $seeds --no-plot
   once theory reproduce theory --seeds 1 --no-plot
   once ntk ntk --net "$infinite" --x1 "$x" --save "$to/ntk/kernel.npy"

@@ -36,7 +36,8 @@ TEST_CASE("toy figure: data, nets and the exponent") {
         "dense(128) layernorm silu dense(128) layernorm silu dense(1)");
   CHECK_THROWS_WITH_AS(
       toy_net("ln_last", "relu"),
-      "toy_net: got net 'ln_last', wanted standard, ln_first, ln_second or ln_every", Error);
+      "toy_net: got net 'ln_last', wanted standard, or first, second or every behind ln_ or bn_",
+      Error);
 
   const std::vector<double> x = log_spaced(1e2, 1e4, 21);
   std::vector<double> linear, constant(x.size(), -0.5);
@@ -102,6 +103,26 @@ TEST_CASE("reproduce fig1: a small run writes everything") {
 
   run_keel(arguments);
   CHECK(content_of(out + "/curves.csv") == curves);
+}
+
+TEST_CASE("reproduce fig6: Batch Norm bounds nothing") {
+  const TemporaryFolder folder;
+  const int epochs = test::kSanitized ? 4 : 40;
+  const Ran ran = run_keel({"reproduce", "fig6", "--seeds", "2", "--epochs", std::to_string(epochs),
+                            "--out", folder.str(), "--device", "cpu", "--no-plot"});
+  REQUIRE(ran.err == "");
+  const auto summary = json_of(folder / "summary.json");
+  CHECK(summary["batchnorm"].get<std::string>().find("training points") != std::string::npos);
+  CHECK(!summary.contains("layernorm"));
+  std::set<std::string> nets;
+  for (const auto& panel : summary["panels"]) {
+    nets.insert(panel["net"].get<std::string>());
+    CHECK(std::abs(panel["far_field_exponent"].get<double>() - 1) < 0.1);
+  }
+  CHECK(nets == std::set<std::string>{"standard", "bn_first", "bn_second", "bn_every"});
+  CHECK(summary["panels"].size() == 12);
+  CHECK(summary["panels"][11]["spec"] ==
+        "dense(128) batchnorm relu dense(128) batchnorm relu dense(1)");
 }
 
 TEST_CASE("reproduce figures: a folder a figure, and one summary of all") {
