@@ -4,6 +4,7 @@
 
 #include "norm_cases.h"
 #include "op_case.h"
+#include "sequence_cases.h"
 
 namespace keel::test {
 
@@ -214,8 +215,8 @@ inline std::vector<OpCase> every_op_case() {
            },
        .complaint = "tensor: used after it was moved from, or before it was filled"},
   };
-  const std::vector<OpCase> norms = norm_cases();
-  table.insert(table.end(), norms.begin(), norms.end());
+  for (const auto& more : {norm_cases(), sequence_cases()})
+    table.insert(table.end(), more.begin(), more.end());
   return table;
 }
 

@@ -2,6 +2,7 @@
 // here shares code with kernels/.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -125,6 +126,47 @@ inline Array transpose(const Array& x) {
   for (std::size_t i = 0; i < x.v.size(); ++i) {
     const auto at = static_cast<int64_t>(i), whole = size.rows * size.cols;
     y.v[at / whole * whole + at % size.cols * size.rows + at % whole / size.cols] = x.v[i];
+  }
+  return y;
+}
+
+/// Causal self-attention of sequences of `length` rows, a head at a time, in long double.
+inline Array attention(const Array& qkv, int64_t length, int64_t heads) {
+  const int64_t cols = qkv.shape[-1] / 3, width = cols / heads;
+  const int64_t rows = qkv.shape.elements() / (3 * cols);
+  Array y(qkv.shape.rank() == 3 ? Shape{qkv.shape[0], qkv.shape[1], cols} : Shape{rows, cols});
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t head = 0; head < heads; ++head) {
+      const auto at = [&](int64_t of, int64_t which, int64_t c) {
+        return static_cast<long double>(qkv.v[of * 3 * cols + which * cols + head * width + c]);
+      };
+      const int64_t first = row / length * length;
+      std::vector<long double> score;
+      for (int64_t j = first; j <= row; ++j) {
+        score.push_back(0);
+        for (int64_t c = 0; c < width; ++c) score.back() += at(row, 0, c) * at(j, 1, c);
+        score.back() /= std::sqrt(static_cast<long double>(width));
+      }
+      const long double highest = *std::max_element(score.begin(), score.end());
+      long double total = 0;
+      for (long double& s : score) total += s = std::exp(s - highest);
+      for (int64_t c = 0; c < width; ++c) {
+        long double mixed = 0;
+        for (int64_t j = first; j <= row; ++j) mixed += score[j - first] / total * at(j, 2, c);
+        y.v[row * cols + head * width + c] = static_cast<double>(mixed);
+      }
+    }
+  return y;
+}
+
+/// x + b for every row; b [S, p] has a row for each member.
+inline Array add_bias(const Array& x, const Array& b) {
+  const Sizes size(x.shape);
+  Array y(x.shape);
+  for (std::size_t i = 0; i < y.v.size(); ++i) {
+    const auto at = static_cast<int64_t>(i), col = at % size.cols;
+    const int64_t member = b.shape.rank() == 2 ? at / (size.rows * size.cols) : 0;
+    y.v[i] = x.v[i] + b.v[member * size.cols + col];
   }
   return y;
 }
