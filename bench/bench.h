@@ -122,6 +122,7 @@ std::string result_path(const std::string& folder, Device device, const std::str
 void bench_layer_norm(Report& report, Device device, const Options& options);
 void bench_adam(Report& report, Device device, const Options& options);
 void bench_training_step(Report& report, Device device, const Options& options);
+void bench_transformer(Report& report, Device device, const Options& options);
 void bench_figure1(Report& report, Device device, const Options& options);
 void bench_protein(Report& report, Device device, const Options& options);
 void bench_gram(Report& report, Device device, const Options& options);

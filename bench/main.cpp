@@ -102,6 +102,7 @@ int run(const Arguments& arguments, const std::string& command) {
       choose({{"layer_norm", [&] { bench::bench_layer_norm(*report, device, options); }},
               {"adam", [&] { bench::bench_adam(*report, device, options); }},
               {"training_step", [&] { bench::bench_training_step(*report, device, options); }},
+              {"transformer", [&] { bench::bench_transformer(*report, device, options); }},
               {"gram", [&] { bench::bench_gram(*report, device, options); }},
               {"infinite_kernel", [&] { bench::bench_infinite_kernel(*report, device, options); }},
               {"solve", [&] { bench::bench_solve(*report, device, options); }},

@@ -11,6 +11,8 @@ const std::vector<Experiment>& experiments() {
       {"fig5", "the same with GELU and SiLU", true, false, true, "fig5", reproduce_fig5},
       {"fig6", "the first with Batch Norm in place of Layer Norm", true, false, true, "fig6",
        reproduce_fig6},
+      {"fig7", "a transformer with and without Layer Norm, on sequences", true, false, true, "fig7",
+       reproduce_fig7},
       {"table1", "the protein data: in and out of distribution (needs --data)", false, true, true,
        "fig3", reproduce_table1},
       {"theory", "the paper's statements, each checked with numbers", true, false, false, "theory",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what `keel reproduce` wrote: plot.py fig1|fig2|fig3|fig5|fig6|theory DIR reads the numbers in
+"""Draws what `keel reproduce` wrote: plot.py fig1|fig2|fig3|fig5|fig6|fig7|theory DIR reads the numbers in
 DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib;
 fig3 statsmodels too."""
 
@@ -29,6 +29,10 @@ COLUMNS = {
     "fig6": [(("standard", "relu"), "Standard"), (("bn_first", "relu"), "BN first"),
              (("bn_second", "relu"), "BN second"), (("bn_every", "relu"), "BN every")],
 }
+CONTINUED = [(("standard", "one_step"), "Standard, one step"),
+             (("ln_embedding", "one_step"), "LN, one step"),
+             (("standard", "rollout"), "Standard, rollout"),
+             (("ln_embedding", "rollout"), "LN, rollout")]
 NETS = {"standard": "Standard", "ln_first": "LN first", "ln_second": "LN second",
         "ln_every": "LN every"}
 CURVE, BAND, POINTS, SHADE = "#1f4e9c", "#9db8e6", "#d62728", "#f0f0f0"
@@ -95,16 +99,16 @@ def draw_panel(axes, curve, points, exponent, corner):
                   va=corner[1], transform=axes.transAxes, fontsize=7, color="#444444", zorder=5)
 
 
-def data_grid(titles):
-    """A row a data set, a column a net: the figure and its axes."""
-    figure, grid = plt.subplots(len(DATASETS), len(titles), figsize=(7.0, 4.9), sharex=True,
+def data_grid(titles, rows=DATASETS, x_name="$x$"):
+    """A row a data set (a name and its formula), a column a net: the figure and its axes."""
+    figure, grid = plt.subplots(len(rows), len(titles), figsize=(7.0, 4.9), sharex=True,
                                 sharey="row", squeeze=False)
-    for row, (dataset, formula) in zip(grid, DATASETS.items()):
-        row[0].set_ylabel(f"{dataset}, {formula}")
+    for row, (name, formula) in zip(grid, rows.items()):
+        row[0].set_ylabel(f"{name}, {formula}")
     for axes, title in zip(grid[0], titles):
         axes.set_title(title, pad=4)
     for axes in grid[-1]:
-        axes.set_xlabel("$x$", labelpad=1)
+        axes.set_xlabel(x_name, labelpad=1)
     figure.align_ylabels(grid[:, 0])
     figure.subplots_adjust(left=0.075, right=0.99, top=0.95, bottom=0.125, wspace=0.08, hspace=0.1)
     return figure, grid
@@ -209,8 +213,56 @@ def draw_theory(_, folder):
     return figure
 
 
+def line_formula(a, b):
+    """"$x_i=1-i/2$" of a = 1 and b = -1/2."""
+    size = {0.5: "i/2", 1: "i"}.get(abs(b), f"{abs(b):g}i")
+    return f"$x_i={f'{a:g}' if a else ''}{'-' if b < 0 else '+' if a else ''}{size}$"
+
+
+def draw_sequences(_, folder):
+    """Figure 7: sequences continued by transformers, one value at a time and by themselves."""
+    sequences, trained_to, seeds = from_summary(folder, lambda summary: (
+        {s["name"]: (s["a"], s["b"]) for s in summary["sequences"]}, summary["trained_to"],
+        summary["seeds"]))
+    numbers = ["i", "true", "mean", "ci_low", "ci_high"]
+    curves = {}
+    for row in rows_of(os.path.join(folder, "curves.csv"),
+                       ["sequence", "net", "continuation", *numbers]):
+        curve = curves.setdefault((row["sequence"], row["net"], row["continuation"]),
+                                  {name: [] for name in numbers})
+        for name in numbers:
+            curve[name].append(float(row[name]))
+    figure, grid = data_grid([title for _, title in CONTINUED],
+                             {name: line_formula(*line) for name, line in sequences.items()},
+                             "$i$")
+    for row, name in zip(grid, sequences):
+        limits = row_limits(curves[name, *CONTINUED[0][0]]["true"], 1)
+        for axes, (key, _) in zip(row, CONTINUED):
+            curve = curves[name, *key]
+            first, last, end = curve["i"][0] - 1, curve["i"][-1], curve["mean"][-1]
+            axes.axvspan(first, trained_to, color=SHADE, lw=0, zorder=0)
+            axes.plot(curve["i"], curve["true"], color=POINTS, ls="--", lw=0.9, zorder=4)
+            axes.fill_between(curve["i"], curve["ci_low"], curve["ci_high"], color=BAND, lw=0,
+                              zorder=2)
+            axes.plot(curve["i"], curve["mean"], color=CURVE, zorder=3)
+            axes.set_xlim(first, last)
+            axes.set_xticks([30, 60, 90])
+            if not limits[0] < end < limits[1]:
+                axes.text(0.97, 0.05, f"ends at {float(f'{end:.2g}'):,.0f}", ha="right",
+                          va="bottom", transform=axes.transAxes, fontsize=7, color="#444444",
+                          zorder=5)
+        row[0].set_ylim(*limits)
+    mean = "prediction of 1 seed" if seeds == 1 else f"mean of {seeds} seeds"
+    figure.legend(handles=[Line2D([], [], color=CURVE, label=mean),
+                           Patch(color=BAND, label="95% interval of the mean"),
+                           Line2D([], [], color=POINTS, ls="--", lw=0.9, label="the sequence"),
+                           Patch(color=SHADE, label="trained on")],
+                  loc="lower center", ncol=4, frameon=False, handlelength=1.6, columnspacing=1.8)
+    return figure
+
+
 DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
-        "fig6": draw_curves, "theory": draw_theory}
+        "fig6": draw_curves, "fig7": draw_sequences, "theory": draw_theory}
 
 
 def save(figure, path):

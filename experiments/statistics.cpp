@@ -103,6 +103,16 @@ Estimate mean_with_interval(std::span<const double> values) {
           student_t_quantile(0.975, n - 1) * sample_deviation(values) / std::sqrt(n)};
 }
 
+std::vector<Estimate> means_with_intervals(const std::vector<std::vector<double>>& curves) {
+  std::vector<Estimate> means;
+  std::vector<double> at(curves.size());
+  for (std::size_t i = 0; i < curves[0].size(); ++i) {
+    for (std::size_t s = 0; s < curves.size(); ++s) at[s] = curves[s][i];
+    means.push_back(mean_with_interval(at));
+  }
+  return means;
+}
+
 double sample_deviation(std::span<const double> values) {
   if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
   return std::sqrt(squares_about(values, mean_of(values)) / static_cast<double>(values.size() - 1));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 namespace keel {
 
@@ -14,6 +15,9 @@ struct Estimate {
 /// Mean and 95% confidence interval of the mean (Student's t, n - 1 degrees of freedom).
 /// Throws keel::Error where there is no value.
 Estimate mean_with_interval(std::span<const double> values);
+
+/// The same at each place of several curves, all as long as the first.
+std::vector<Estimate> means_with_intervals(const std::vector<std::vector<double>>& curves);
 
 /// Sample standard deviation (divided by n - 1); NaN for a single value.
 double sample_deviation(std::span<const double> values);

@@ -47,16 +47,6 @@ Tensor targets(const std::vector<double>& x, const ToyOptions& options) {
   return Tensor::from(all, {members, kToyPoints, 1}).to(DType::f32).to(options.device);
 }
 
-std::vector<Estimate> band_of(const Rows& curves) {
-  std::vector<Estimate> band;
-  std::vector<double> at(curves.size());
-  for (std::size_t i = 0; i < curves[0].size(); ++i) {
-    for (std::size_t s = 0; s < curves.size(); ++s) at[s] = curves[s][i];
-    band.push_back(mean_with_interval(at));
-  }
-  return band;
-}
-
 // What the figure shows of one trained ensemble: one panel a data set.
 void add_panels(ToyRun& run, const ToyNet& toy, const Net& net, const ToyOptions& options) {
   const std::vector<double> far = log_spaced(kFarBegin, kFarEnd, kFarPoints);
@@ -77,7 +67,7 @@ void add_panels(ToyRun& run, const ToyNet& toy, const Net& net, const ToyOptions
       panel.far_size.push_back((std::abs(left[member].back()) + std::abs(right[member].back())) /
                                2);
     }
-    panel.band = band_of(panel.curves);
+    panel.band = means_with_intervals(panel.curves);
     run.panels.push_back(std::move(panel));
   }
 }

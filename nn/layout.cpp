@@ -1,6 +1,24 @@
 #include "layout.h"
 
+#include <cmath>
+
+#include "../core/random.h"
+#include "streams.h"
+
 namespace keel {
+namespace {
+
+Tensor drawn(const ParameterLayout::Entry& entry, RandomKey key, DType dtype) {
+  if (entry.distribution == Distribution::normal)
+    return normal(entry.member, key, entry.stddev, dtype);
+  // In double: float32's draws are cut to 24 bits, always downwards.
+  std::vector<double> values = uniform(entry.member, key, DType::f64).to_vector<double>();
+  const double end = std::sqrt(3.0) * entry.stddev;  // its variance: end^2 / 3
+  for (double& value : values) value = (2 * value - 1) * end;
+  return Tensor::from(values, entry.member).to(dtype);
+}
+
+}  // namespace
 
 void ParameterLayout::push_back(std::int64_t layer, const ParameterSpec& parameter) {
   constexpr std::int64_t kAlign = 16;
@@ -26,6 +44,23 @@ Tensor ParameterLayout::view(const Tensor& flat, std::size_t p) const {
 Tensor ParameterLayout::member_view(const Tensor& flat, std::size_t p, std::int64_t s) const {
   const Tensor all = view(flat, p);
   return members_ > 1 ? all[s] : all;
+}
+
+// On the host, and for a GPU to be moved at once: many small copies would take longer than drawing.
+Tensor initial_values(const ParameterLayout& layout, std::span<const std::uint64_t> seeds,
+                      DType dtype) {
+  const Tensor flat = Tensor::zeros({layout.elements()}, dtype);
+  for (std::size_t p = 0; p < layout.entries().size(); ++p) {
+    const auto& entry = layout.entries()[p];
+    for (std::size_t s = 0; s < seeds.size(); ++s) {
+      const Tensor home = layout.member_view(flat, p, static_cast<std::int64_t>(s));
+      if (entry.stddev == 0)
+        fill(home, entry.mean);
+      else
+        copy(home, drawn(entry, {seeds[s], streams::parameter(p)}, dtype));
+    }
+  }
+  return flat;
 }
 
 void copy_member(const ParameterLayout& into_layout, const Tensor& into, std::int64_t t,

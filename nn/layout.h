@@ -1,6 +1,7 @@
 // ParameterLayout: where each parameter of a net, or of an ensemble, lies in one flat tensor.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ class ParameterLayout {
   std::int64_t members_, elements_ = 0;
   std::vector<Entry> entries_;
 };
+
+/// What training starts from, as a flat tensor on the CPU: parameter p of member s is drawn by
+/// (seeds[s], p) alone, so that it is that of a net of one member with that seed.
+Tensor initial_values(const ParameterLayout& layout, std::span<const std::uint64_t> seeds,
+                      DType dtype);
 
 /// Copies member s of `from` over member t of `into`: layouts of one net, for any number of
 /// members.

@@ -1,11 +1,8 @@
 #include "net.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "../core/random.h"
 #include "../kernels/layer_norm.h"
-#include "streams.h"
 
 namespace keel {
 namespace {
@@ -22,16 +19,6 @@ NetOptions with_seeds(NetOptions options) {
   options.members = given;
   options.seed = options.seeds[0];
   return options;
-}
-
-Tensor drawn(const ParameterLayout::Entry& entry, RandomKey key, DType dtype) {
-  if (entry.distribution == Distribution::normal)
-    return normal(entry.member, key, entry.stddev, dtype);
-  // In double: float32's draws are cut to 24 bits, always downwards.
-  std::vector<double> values = uniform(entry.member, key, DType::f64).to_vector<double>();
-  const double end = std::sqrt(3.0) * entry.stddev;  // its variance: end^2 / 3
-  for (double& value : values) value = (2 * value - 1) * end;
-  return Tensor::from(values, entry.member).to(dtype);
 }
 
 // Rows a block of predict: about 16 MiB of float32 activations a layer.
@@ -72,27 +59,11 @@ Net::Net(Undrawn, Spec spec, std::int64_t input_width, NetOptions options)
 
 Net::Net(Spec spec, std::int64_t input_width, NetOptions options)
     : Net(Undrawn(), std::move(spec), input_width, std::move(options)) {
-  draw();
+  copy(flat_, initial_values(layout_, options_.seeds, flat_.dtype()));
 }
 
 Net::Net(std::string_view spec, std::int64_t input_width, NetOptions options)
     : Net(parse_spec(spec), input_width, std::move(options)) {}
-
-// Drawn on the host and moved at once: many small copies to a GPU would take longer than drawing.
-void Net::draw() {
-  const Tensor host = Tensor::zeros(flat_.shape(), flat_.dtype());
-  for (std::size_t p = 0; p < layout_.entries().size(); ++p) {
-    const auto& entry = layout_.entries()[p];
-    for (std::int64_t s = 0; s < members(); ++s) {
-      const Tensor home = layout_.member_view(host, p, s);
-      if (entry.stddev == 0)
-        fill(home, entry.mean);
-      else
-        copy(home, drawn(entry, {options_.seeds[s], streams::parameter(p)}, host.dtype()));
-    }
-  }
-  copy(flat_, host);
-}
 
 void Net::fuse(bool on) {
   plan_.clear();

@@ -90,7 +90,6 @@ class Net {
   };
   struct Undrawn {};
   Net(Undrawn, Spec spec, std::int64_t input_width, NetOptions options);
-  void draw();
   void check_input(const char* tag, const Tensor& x) const;
   Var run(const Step& step, const Var& x, std::span<const Var> parameters) const;
 

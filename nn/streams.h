@@ -17,6 +17,9 @@ constexpr std::uint64_t inputs() { return split() + 1; }
 /// Directions that a search for the largest prediction tries.
 constexpr std::uint64_t directions() { return split() + 2; }
 
+/// Sequences that step `step` of a training draws.
+constexpr std::uint64_t sequences(std::uint64_t step) { return (std::uint64_t{1} << 60) + step; }
+
 /// Order of the rows in an epoch.
 constexpr std::uint64_t shuffle(std::uint64_t epoch) { return (std::uint64_t{1} << 62) + epoch; }
 

@@ -16,6 +16,7 @@ if(NOT complete OR NOT rehearsal OR NOT failed EQUAL 0)
 endif()
 
 set(sections "copy" "layer_norm forward" "layer_norm_relu backward" "adam" "training epoch"
+  "transformer step"
   "empirical NTK" "infinite NTK" "cholesky" "regression to" "exact regression" "protein epoch"
   "Figure 1")
 string(JSON rows LENGTH "${report}" rows)

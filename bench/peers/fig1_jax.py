@@ -53,18 +53,22 @@ def mse(parameters, x, y):
     return jnp.square(predict(parameters, x) - y).mean()
 
 
-def adam_step(state, epoch, x, y):
-    """One epoch of one net; `epoch` counts from 0."""
-    parameters, first, second = state
-    gradients = jax.grad(mse)(parameters, x, y)
-    step_size = common.LEARNING_RATE / (1 - common.BETA1 ** (epoch + 1))
-    root_correction = jax.lax.rsqrt(1 - common.BETA2 ** (epoch + 1))
+def adam_update(parameters, first, second, gradients, step):
+    """`step` counts from 0."""
+    step_size = common.LEARNING_RATE / (1 - common.BETA1 ** (step + 1))
+    root_correction = jax.lax.rsqrt(1 - common.BETA2 ** (step + 1))
     first = jax.tree.map(lambda m, g: m + (1 - common.BETA1) * (g - m), first, gradients)
     second = jax.tree.map(lambda v, g: v + (1 - common.BETA2) * (g * g - v), second, gradients)
     parameters = jax.tree.map(
         lambda p, m, v: p - step_size * m / (jnp.sqrt(v) * root_correction + common.ADAM_EPS),
         parameters, first, second)
     return parameters, first, second
+
+
+def adam_step(state, epoch, x, y):
+    """One epoch of one net; `epoch` counts from 0."""
+    parameters, first, second = state
+    return adam_update(parameters, first, second, jax.grad(mse)(parameters, x, y), epoch)
 
 
 def scan_epochs(step, state, epochs):

@@ -1,0 +1,73 @@
+// One step (forward, MSE, backward, Adam) of the transformer of Figure 7 on 32 sequences of 29
+// values, as bench/peers/transformer_torch.py and transformer_jax.py do it.
+#include "../core/random.h"
+#include "../keel.h"
+#include "bench.h"
+#include "peer.h"
+
+namespace keel::bench {
+namespace {
+
+constexpr std::int64_t kSequences = 32;
+
+struct Step {
+  explicit Step(Device device)
+      : net({.device = device}),
+        gradients(Tensor::zeros(net.flat().shape(), DType::f32, device)),
+        optimiser(AdamOptions(), net.flat()),
+        x(normal({kSequences, net.options().length}, {1, 0}).to(device)) {
+    const std::vector<Var> leaves = net.leaves(tape);
+    for (std::size_t p = 0; p < leaves.size(); ++p)
+      sink.bind(leaves[p], net.layout().view(gradients, p));
+  }
+
+  /// To predict each value itself: as much work as the next one, and random ones can be learned.
+  Tensor run() {
+    tape.clear();
+    const Var loss = mse(net.forward(x, net.leaves(tape)), x);
+    tape.backward(loss, sink);
+    optimiser.step(gradients);
+    return loss.value();
+  }
+
+  Transformer net;
+  Tensor gradients;
+  Optimiser optimiser;
+  Tensor x;
+  Tape tape;
+  GradientSink sink;
+};
+
+// Multiplications and additions of a step: all products three times but the first, which has no
+// derivative of its input, and attention's as often, for the j <= t alone.
+double flop_of(const TransformerOptions& o) {
+  const auto n = [](std::int64_t size) { return static_cast<double>(size); };
+  const double tokens = n(kSequences * o.length), width = n(o.width), hidden = n(o.hidden);
+  const double dense = n(o.blocks) * (4 * width * width + 2 * width * hidden) + width;
+  const double attention = n(o.blocks) * (n(o.length) + 1) * width;
+  return 2 * tokens * (3 * (dense + attention) + 2 * width);
+}
+
+}  // namespace
+
+void bench_transformer(Report& report, Device device, const Options& options) {
+  Step trial(device);
+  const double start = trial.run().item();
+  for (std::int64_t step = options.size(100, 2); step > 0; --step) trial.run();
+  const double end = trial.run().item(), wanted = options.rehearse ? start : start / 10;
+  check(end < wanted, "bench", "loss went from {} to {}, wanted less than {}", start, end, wanted);
+
+  for (const int threads : thread_choices(device)) {
+    const ThreadLimit limit(threads);
+    Step step(device);
+    step.run();
+    const Timing time = measure(device, [&] { step.run(); });
+    const std::string row = "transformer step, 32 x 29 values, 2 blocks of 64" + on_threads(device);
+    report.add({row, time, 0, flop_of(step.net.options())});
+    report.add_peers(row, {peer_time("PyTorch eager", device, "transformer_torch.py", ""),
+                           peer_time("torch.compile", device, "transformer_torch.py", "--compile"),
+                           peer_time("jax", device, "transformer_jax.py", "")});
+  }
+}
+
+}  // namespace keel::bench

@@ -1,0 +1,149 @@
+// The interval that no prediction of a transformer leaves: never left, and tight where it is exact.
+#include "../../ntk/transformer_bound.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../../core/random.h"
+#include "../sanitized.h"
+
+using namespace keel;
+
+namespace {
+
+struct Found {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  void look(const Transformer& net, const Tensor& x) {
+    for (double value : net.predict(x).to_vector<double>()) {
+      REQUIRE(std::isfinite(value));
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+};
+
+// Sequences of every size, and of sizes that change within one.
+Found search(const Transformer& net, std::uint64_t seed) {
+  constexpr std::int64_t kEach = test::kSanitized ? 20 : 400;
+  const std::int64_t length = net.options().length;
+  Found found;
+  for (std::uint64_t kind = 0; kind < 12; ++kind) {
+    const Tensor x = normal({kEach, length}, {seed, 2 * kind}, 1, DType::f64);
+    const Tensor sizes = normal({kEach, length}, {seed, 2 * kind + 1}, 1, DType::f64);
+    double *values = x.data<double>(), *size = sizes.data<double>();
+    for (std::int64_t i = 0; i < x.elements(); ++i)
+      values[i] *= kind < 6 ? std::pow(10.0, 2.0 * static_cast<double>(kind) - 2)
+                            : std::exp(static_cast<double>(kind) / 2 * size[i]);
+    found.look(net, x);
+  }
+  return found;
+}
+
+void scale_parameter(const Transformer& net, std::size_t p, double factor) {
+  const Tensor view = net.layout().view(net.flat(), p);
+  double* values = view.data<double>();
+  for (std::int64_t i = 0; i < view.elements(); ++i) values[i] *= factor;
+}
+
+}  // namespace
+
+TEST_CASE("transformer bound: no sequence passes it") {
+  double closest = 0;
+  for (std::uint64_t seed = 0; seed < (test::kSanitized ? 4 : 40); ++seed) {
+    TransformerOptions options;
+    options.length = 1 + static_cast<std::int64_t>(seed % 5);
+    options.heads = 1 + static_cast<std::int64_t>(seed % 3);
+    options.width = options.heads * (1 + static_cast<std::int64_t>(seed % 4));
+    options.hidden = 1 + static_cast<std::int64_t>(seed % 7);
+    options.blocks = 1 + static_cast<std::int64_t>(seed % 2);
+    options.seeds = {seed};
+    options.dtype = DType::f64;
+    const Transformer net(options);
+    // Larger weights than drawn, and gains of either sign; queries so large that attention picks.
+    for (std::size_t p = 3; p < net.layout().entries().size(); ++p)
+      scale_parameter(net, p, seed % 2 == 0 ? 2 : 0.5);
+    const Tensor gain = net.layout().view(net.flat(), 3);
+    for (std::int64_t i = 0; i < gain.elements(); i += 2) gain.data<double>()[i] *= -1;
+    if (seed % 3 == 0) scale_parameter(net, 5, 30);
+    const Interval proved = bound_transformer(net);
+    const Found found = search(net, seed + 100);
+    CAPTURE(seed);
+    CHECK(found.low >= proved.low);
+    CHECK(found.high <= proved.high);
+    closest = std::max(closest, (found.high - found.low) / (proved.high - proved.low));
+  }
+  CHECK(closest > 0.9);  // some are small enough to be known well
+}
+
+TEST_CASE("transformer bound: exact where blocks add nothing") {
+  TransformerOptions options;
+  options.length = 3;
+  options.blocks = 1;
+  options.dtype = DType::f64;
+  const Transformer net(options);
+  for (const std::size_t p : {7u, 8u, 11u, 12u}) scale_parameter(net, p, 0);
+  const Interval proved = bound_transformer(net);
+  Found found;
+  for (double angle = -1.57; angle < 1.57; angle += 1e-3)
+    found.look(net, Tensor::full({1, 3}, 5 * std::tan(angle), DType::f64));
+  CHECK(found.high <= proved.high);
+  CHECK(found.low >= proved.low);
+  CHECK(found.high == doctest::Approx(proved.high).epsilon(1e-3));
+  CHECK(found.low == doctest::Approx(proved.low).epsilon(1e-3));
+}
+
+TEST_CASE("transformer bound: an embedding that the Layer Norm sees nothing of, or only that") {
+  for (const bool of_values : {true, false}) {
+    TransformerOptions options;
+    options.length = 2;
+    options.width = 4;
+    options.heads = 2;
+    options.hidden = 3;
+    options.dtype = DType::f64;
+    const Transformer net(options);
+    // Equal in all units: the mean takes it away. Places of zeros leave rows that are constant.
+    for (const std::size_t p :
+         of_values ? std::vector<std::size_t>{0} : std::vector<std::size_t>{1, 2}) {
+      const Tensor view = net.layout().view(net.flat(), p);
+      fill(view, of_values ? 0.7 : 0);
+    }
+    const Interval proved = bound_transformer(net);
+    Found found = search(net, 7);
+    found.look(net, Tensor::zeros({1, 2}, DType::f64));
+    CHECK(found.low >= proved.low);
+    CHECK(found.high <= proved.high);
+  }
+}
+
+TEST_CASE("transformer bound: a member's, in float32 too") {
+  TransformerOptions options;
+  options.length = 3;
+  options.width = 8;
+  options.hidden = 6;
+  options.seeds = {1, 2};
+  const Transformer both(options);
+  options.seeds = {2};
+  const Interval one = bound_transformer(Transformer(options)), second = bound_transformer(both, 1);
+  CHECK(second.low == one.low);
+  CHECK(second.high == one.high);
+  CHECK(bound_transformer(both, 0).high != one.high);
+  CHECK_THROWS_WITH_AS(bound_transformer(both, 2),
+                       "transformer_bound: got member 2, wanted one from 0 to 1", Error);
+}
+
+TEST_CASE("transformer bound: what it refuses") {
+  TransformerOptions options;
+  options.layer_norm = false;
+  CHECK_THROWS_WITH_AS(bound_transformer(Transformer(options)),
+                       "transformer_bound: got a transformer without a Layer Norm, which nothing "
+                       "bounds",
+                       Error);
+  options = {.width = 4, .heads = 1, .hidden = 2, .dtype = DType::f64};
+  const Transformer net(options);
+  scale_parameter(net, 7, 1e300);
+  scale_parameter(net, 11, 1e300);
+  CHECK_THROWS_AS(bound_transformer(net), Error);
+}
