@@ -107,7 +107,7 @@ class Bounds {
   // Of weight x + bias + place, whatever x is: half of the plane that centred weight and the rest
   // span, as the rest's share of it is 1.
   Plane plane_of(const Vector& weight, const Vector& bias, const double* place) const {
-    constexpr double kClear = 1e-6;  // of what was taken apart; eps is a millionth of the margin
+    constexpr double kClear = 1e-5;  // of what they are differences of: then eleven digits are left
     const std::size_t n = bias.size();
     const auto centred = [n](Vector v) {
       double mean = 0;

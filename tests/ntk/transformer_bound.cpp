@@ -48,6 +48,47 @@ void scale_parameter(const Transformer& net, std::size_t p, double factor) {
   for (std::int64_t i = 0; i < view.elements(); ++i) values[i] *= factor;
 }
 
+// Gains of either sign, and biases, of the Layer Norm.
+void shake_norm(const Transformer& net, std::uint64_t seed) {
+  for (const std::size_t p : {3u, 4u}) {
+    const Tensor view = net.layout().view(net.flat(), p);
+    copy(view, normal(view.shape(), {seed, 1000 + p}, 1, DType::f64));
+  }
+}
+
+// A net whose blocks add nothing: last . LN(weight x + bias + place).
+Transformer without_blocks(std::int64_t length, std::uint64_t seed) {
+  TransformerOptions options;
+  options.length = length;
+  options.width = 8;
+  options.hidden = 2;
+  options.blocks = 1;
+  options.seeds = {seed};
+  options.dtype = DType::f64;
+  Transformer net(options);
+  for (const std::size_t p : {7u, 8u, 11u, 12u}) scale_parameter(net, p, 0);
+  shake_norm(net, seed);
+  return net;
+}
+
+// What such a net of one place gives for x, in long double.
+double exactly(const Transformer& net, long double x) {
+  const auto values = [&](std::size_t p) {
+    return net.layout().view(net.flat(), p).to_vector<double>();
+  };
+  const auto weight = values(0), bias = values(1), place = values(2), gain = values(3);
+  const auto shift = values(4), last = values(13);
+  const std::size_t n = bias.size();
+  std::vector<long double> z(n);
+  long double mean = 0, variance = 0, out = values(14)[0];
+  for (std::size_t i = 0; i < n; ++i)
+    mean += (z[i] = weight[i] * x + (static_cast<long double>(bias[i]) + place[i])) / n;
+  for (long double value : z) variance += (value - mean) * (value - mean) / n;
+  for (std::size_t i = 0; i < n; ++i)
+    out += last[i] * ((z[i] - mean) / std::sqrt(variance + 1e-5L) * gain[i] + shift[i]);
+  return static_cast<double>(out);
+}
+
 }  // namespace
 
 TEST_CASE("transformer bound: no sequence passes it") {
@@ -65,8 +106,7 @@ TEST_CASE("transformer bound: no sequence passes it") {
     // Larger weights than drawn, and gains of either sign; queries so large that attention picks.
     for (std::size_t p = 3; p < net.layout().entries().size(); ++p)
       scale_parameter(net, p, seed % 2 == 0 ? 2 : 0.5);
-    const Tensor gain = net.layout().view(net.flat(), 3);
-    for (std::int64_t i = 0; i < gain.elements(); i += 2) gain.data<double>()[i] *= -1;
+    shake_norm(net, seed);
     if (seed % 3 == 0) scale_parameter(net, 5, 30);
     const Interval proved = bound_transformer(net);
     const Found found = search(net, seed + 100);
@@ -79,12 +119,7 @@ TEST_CASE("transformer bound: no sequence passes it") {
 }
 
 TEST_CASE("transformer bound: exact where blocks add nothing") {
-  TransformerOptions options;
-  options.length = 3;
-  options.blocks = 1;
-  options.dtype = DType::f64;
-  const Transformer net(options);
-  for (const std::size_t p : {7u, 8u, 11u, 12u}) scale_parameter(net, p, 0);
+  const Transformer net = without_blocks(3, 0);
   const Interval proved = bound_transformer(net);
   Found found;
   for (double angle = -1.57; angle < 1.57; angle += 1e-3)
@@ -93,6 +128,30 @@ TEST_CASE("transformer bound: exact where blocks add nothing") {
   CHECK(found.low >= proved.low);
   CHECK(found.high == doctest::Approx(proved.high).epsilon(1e-3));
   CHECK(found.low == doctest::Approx(proved.low).epsilon(1e-3));
+}
+
+// Of such numbers double knows a few digits of what the Layer Norm sees.
+TEST_CASE(
+    "transformer bound: weights that are nearly all mean, and places that are nearly a value") {
+  constexpr double kLarge = 1e13;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Transformer mean = without_blocks(1, seed), value = without_blocks(1, seed);
+    double* weight = mean.layout().view(mean.flat(), 0).data<double>();
+    for (int i = 0; i < 8; ++i) weight[i] += kLarge;
+    Interval proved = bound_transformer(mean);
+    for (const long double x : {-1e30L, 1e30L}) {
+      CHECK(exactly(mean, x) <= proved.high);
+      CHECK(exactly(mean, x) >= proved.low);
+    }
+    const double* of_x = value.layout().view(value.flat(), 0).data<double>();
+    double* bias = value.layout().view(value.flat(), 1).data<double>();
+    for (int i = 0; i < 8; ++i) bias[i] += kLarge * of_x[i];
+    proved = bound_transformer(value);
+    for (long double beside = -5; beside < 5; beside += 0.01L) {
+      CHECK(exactly(value, beside - kLarge) <= proved.high);
+      CHECK(exactly(value, beside - kLarge) >= proved.low);
+    }
+  }
 }
 
 TEST_CASE("transformer bound: an embedding that the Layer Norm sees nothing of, or only that") {
