@@ -128,10 +128,8 @@ struct AttentionWeights {
       g.each(count, [&](auto j) { score[j] += factor * (key[j] * shrink_key); });
     }
     const T highest = g.max(count, [&](auto j) { return score[j]; });
-    g.each(count, [&](auto j) {
-      const T below = score[j] - highest;
-      score[j] = below == 0 ? T(1) : exponential(below * of_query * of_keys);
-    });
+    g.each(count,
+           [&](auto j) { score[j] = exponential((score[j] - highest) * of_query * of_keys); });
   }
 };
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <string>
 
 #include "../../core/random.h"
 #include "../../kernels/gradient_sink.h"
@@ -72,6 +73,10 @@ TEST_CASE("attention: scores beyond float32 leave the largest alone") {
     for (std::size_t i = 0; i < got.size(); ++i)
       CHECK(got[i] == doctest::Approx(wanted.v[i]).epsilon(1e-6));
   }
+  // Columns of very different sizes, the largest last: scores of 1e68 and its opposite.
+  const Tensor uneven =
+      Tensor::from(std::vector<float>{1, 1e30f, 1, 1e38f, 4, 0, 1, 1e30f, 1, -1e38f, 8, 0}, {2, 6});
+  CHECK(row_of(attention(uneven, 2, 1).value(), 1) == std::vector<float>{4, 0});
   // Equal scores of 1e60, in double too where they are 1e400.
   for (const DType dtype : {DType::f32, DType::f64}) {
     const double size = dtype == DType::f32 ? 1e30 : 1e200;
@@ -96,6 +101,25 @@ TEST_CASE("attention: what is not a number stays so, behind it in its sequence")
       for (std::size_t row = 3; row < 6; ++row) CHECK(std::isfinite(out[row]));
       if (column > 0) CHECK(!std::isfinite(out[2]));  // a query is its own row's alone
     }
+}
+
+TEST_CASE("attention: rows are whole sequences, heads no wider than it takes") {
+  const auto refused = [](Shape shape, std::int64_t length, std::int64_t heads) {
+    std::string said;
+    try {
+      attention(Tensor::zeros(shape), length, heads);
+    } catch (const ShapeError& error) {
+      said = error.what();
+    }
+    CAPTURE(said);
+    CHECK(said.starts_with("attention: got "));
+  };
+  refused({7, 6}, 3, 1);
+  refused({6}, 3, 1);
+  refused({6, 0}, 3, 1);
+  refused({6, 3 * 1025}, 3, 1);
+  refused({6, 6}, 0, 1);
+  CHECK(attention(Tensor::zeros({6, 3 * 1024}), 3, 1).shape() == Shape{6, 1024});
 }
 
 TEST_CASE("attention: no row has a derivative of its own") {
