@@ -93,24 +93,29 @@ struct AttentionWeights {
     detail::add_weighted(
         g, count, 0, shape.width, score, [&](int64_t c) { return scale * query[c]; },
         [&](int64_t c) { return keys + c * length; });
-    // An infinite score, or none at all where infinities cancel, is no zero when taken from itself.
-    const T beyond = g.sum(count, [&](auto j) { return score[j] - score[j]; });
-    if (beyond == 0) {
-      const T highest = g.max(count, [&](auto j) { return score[j]; });
-      g.each(count, [&](auto j) { score[j] = exponential(score[j] - highest); });
-    } else {
-      rescaled(g, count, query, keys, score);
-    }
-    const T share = 1 / g.sum(count, [&](auto j) { return score[j]; });
+    T total = normalise(g, count, score, 1, 1);
+    if (!(total > 0)) total = rescaled(g, count, query, keys, score);
+    const T share = 1 / total;
     g.store(count, target, [&](auto j) { return score[j] * share; });
   }
 
  private:
+  // Scores, times both factors, become exponentials relative to the highest's; returns their sum.
+  // It is NaN where a score is infinite, or none at all as infinities cancelled: 0 times that.
+  template <class Group, class Row>
+  KEEL_HD static T normalise(Group g, int64_t count, Row& score, T factor, T other) {
+    const T highest = g.max(count, [&](auto j) { return score[j]; });
+    g.each(count, [&](auto j) {
+      score[j] = exponential((score[j] - highest) * factor * other) + 0 * score[j];
+    });
+    return g.sum(count, [&](auto j) { return score[j]; });
+  }
+
   // The same of q and k times powers of two, so that all lies within (-8, 8). Those are taken back
   // where a score is below the highest, and may then be minus infinity, of which the exponential is
   // 0.
   template <class Group, class Row>
-  KEEL_HD void rescaled(Group g, int64_t count, const T* query, const T* keys, Row& score) const {
+  KEEL_HD T rescaled(Group g, int64_t count, const T* query, const T* keys, Row& score) const {
     T largest_query = 0, largest_key = 0;
     for (int64_t c = 0; c < shape.width; ++c) {
       const T* key = keys + c * shape.length;
@@ -127,9 +132,7 @@ struct AttentionWeights {
       const T factor = query[c] * shrink_query;
       g.each(count, [&](auto j) { score[j] += factor * (key[j] * shrink_key); });
     }
-    const T highest = g.max(count, [&](auto j) { return score[j]; });
-    g.each(count,
-           [&](auto j) { score[j] = exponential((score[j] - highest) * of_query * of_keys); });
+    return normalise(g, count, score, of_query, of_keys);
   }
 };
 

@@ -130,12 +130,13 @@ struct HostGroup {
   template <class F>
   KEEL_HD auto max(int64_t n, F f) const {
     using T = decltype(f(int64_t{}));
-    T partial[kPartials];
+    alignas(64) T partial[kPartials];
     for (T& p : partial) p = -std::numeric_limits<T>::infinity();
-    for (int64_t i = 0; i < n; ++i) {
-      T& p = partial[i % kPartials];
-      p = larger(p, f(i));
-    }
+    const int64_t whole = n - n % kPartials;
+    for (int64_t i = 0; i < whole; i += kPartials)
+#pragma omp simd
+      for (int p = 0; p < kPartials; ++p) partial[p] = larger(partial[p], f(i + p));
+    for (int64_t i = whole; i < n; ++i) partial[i - whole] = larger(partial[i - whole], f(i));
     return fold_partials(partial, [](T a, T b) { return larger(a, b); });
   }
 
