@@ -84,13 +84,40 @@ def layer_norm_kernels():
     return kernels
 
 
+# Figure 7: 5 members, 32 sequences of 29 values, 4 heads of 16.
+TOKENS, SEQUENCE, HEADS, HEAD = 5 * 32 * 29, 29, 4, 16
+
+
+def attention_kernels():
+    return {program: Kernel(f"attention {label}", row_program(f"{program}<float>"), width, 128,
+                            long_runs=width == HEAD, rereads=True)
+            for program, label, width in (
+                ("AttentionWeights", f"weights, {SEQUENCE} long", SEQUENCE),
+                ("MixValues", f"values, {HEAD} wide", HEAD),
+                ("PullWeights", f"weights backward, {SEQUENCE} long", SEQUENCE),
+                ("PullTokens", f"q, k, v backward, {HEAD} wide", HEAD))}
+
+
+def attention_works(kernels):
+    rows, seen = TOKENS * HEADS, (SEQUENCE + 1) / 2  # of j <= t
+    heads = 4 * rows * HEAD  # bytes of all queries, say
+    pairs = rows * seen
+    return [Work(f"{kernels[key].label}, {TOKENS} x {HEADS}", key,
+                 kernels[key].blocks(rows), Roof(bytes_, flop * pairs), STRIDED)
+            for key, bytes_, flop in (
+                ("AttentionWeights", 2 * heads + 4 * pairs, 2 * HEAD + 12),
+                ("MixValues", 2 * heads + 4 * pairs, 2 * HEAD),
+                ("PullWeights", 2 * heads + 8 * pairs, 2 * HEAD + 4),
+                ("PullTokens", 6 * heads + 8 * pairs, 6 * HEAD))]
+
+
 def all_kernels(launchers, constants):
     """{key: Kernel}, each located in the sources."""
     run, pairs = launchers.run, launchers.pairs
     tile = sources.constant("kernels/triangle.cu", "kSide") ** 2
     mse_run = sources.constant("kernels/mse.cu", "kRun")
     element = "ElementProgram<{}>".format
-    kernels = layer_norm_kernels() | {
+    kernels = layer_norm_kernels() | attention_kernels() | {
         "adam": Kernel("adam", element("AdamUpdate<float>"), run, 128),
         "relu": Kernel("relu", element("MapElements<float, Relu>"), run, 128),
         "relu back": Kernel("relu backward", element("PullElements<float, Relu>"), run, 128),
@@ -257,7 +284,7 @@ def other_works(kernels, launchers, instructions):
 
 
 def all_works(kernels, launchers, constants, instructions):
-    return (layer_norm_works(kernels) + other_works(kernels, launchers, instructions)
+    return (layer_norm_works(kernels) + attention_works(kernels) + other_works(kernels, launchers, instructions)
             + [w for n in (4096, ROWS) for w in Gram(n, constants).works(kernels)])
 
 
@@ -267,6 +294,10 @@ FORMULAS = [
     ("layer_norm(_relu) backward", "12nd + 8n + 8cd, c = ceil(n / max({}, ceil(n / {})))".format(
         *layer_norm_limits()), "26nd"),
     ("its sums", "8d(c + 1), above 4096 chunks 8d(c + c / 64) more; twice", "-"),
+    ("attention weights; values", "8q + 4 a pair of places, q elements of all queries",
+     f"{2 * HEAD + 12}; {2 * HEAD} a pair"),
+    ("its weights; q, k, v backward", "8q + 8; 24q + 8 a pair",
+     f"{2 * HEAD + 4}; {6 * HEAD} a pair"),
     ("adam", "28p", "13p"),
     ("relu; backward", "8nd; 12nd", "nd; 2nd"),
     ("mse", "8n", "3n"),
