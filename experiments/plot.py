@@ -252,6 +252,7 @@ def draw_sequences(_, folder):
                           va="bottom", transform=axes.transAxes, fontsize=7, color="#444444",
                           zorder=5)
         row[0].set_ylim(*limits)
+    figure.subplots_adjust(left=0.1)  # for numbers of three digits and a sign
     mean = "prediction of 1 seed" if seeds == 1 else f"mean of {seeds} seeds"
     figure.legend(handles=[Line2D([], [], color=CURVE, label=mean),
                            Patch(color=BAND, label="95% interval of the mean"),
