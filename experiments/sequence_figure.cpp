@@ -8,6 +8,7 @@
 #include <span>
 
 #include "../core/each_in_parallel.h"
+#include "../core/max_or_nan.h"
 #include "../core/random.h"
 #include "../kernels/gradient_sink.h"
 #include "../kernels/mse.h"
@@ -172,8 +173,9 @@ Rows rollout(const Predictor& predictor, const LineOfValues& line) {
   return predicted;
 }
 
+// Of `largest` and the sizes of values.
 double largest_of(double largest, const std::vector<double>& values) {
-  for (double value : values) largest = std::max(largest, std::abs(value));
+  for (double value : values) largest = max_or_nan(largest, std::abs(value));
   return largest;
 }
 
@@ -219,7 +221,7 @@ void add_net(SequenceRun& run, const std::string& name, std::span<const Trained>
   std::vector<SequencePanel> panels;
   for (const LineOfValues& line : shown_sequences())
     for (Continuation how : {Continuation::one_step, Continuation::rollout})
-      panels.push_back({line, name, how, {}, {}});
+      panels.push_back({line, name, how, {}, {}, 0});
   for (const Trained& group : groups) {
     const Predictor predictor(group.net);
     append(net.loss, group.loss);
@@ -235,8 +237,10 @@ void add_net(SequenceRun& run, const std::string& name, std::span<const Trained>
                                : rollout(predictor, panel.sequence));
   }
   for (SequencePanel& panel : panels) {
-    for (std::size_t s = 0; s < panel.curves.size(); ++s)
+    for (std::size_t s = 0; s < panel.curves.size(); ++s) {
       net.largest[s] = largest_of(net.largest[s], panel.curves[s]);
+      panel.largest = largest_of(panel.largest, panel.curves[s]);
+    }
     panel.band = means_with_intervals(panel.curves);
     run.panels.push_back(std::move(panel));
   }

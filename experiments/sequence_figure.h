@@ -42,6 +42,7 @@ struct SequencePanel {
   Continuation how;
   std::vector<std::vector<double>> curves;  ///< a list a seed: predictions at kBegin + 1 .. kEnd
   std::vector<Estimate> band;               ///< of their mean, by i
+  double largest = 0;                       ///< size of a prediction, of any seed
 };
 
 /// What is the same for all sequences; a value a seed.
