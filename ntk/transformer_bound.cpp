@@ -91,7 +91,12 @@ class Bounds {
 
  private:
   Vector next() {
-    return net_.layout().member_view(net_.flat(), at_++, member_).to_vector<double>();
+    Vector values = net_.layout().member_view(net_.flat(), at_, member_).to_vector<double>();
+    for (double value : values)
+      check(std::isfinite(value), "transformer_bound", "got {} in {}, wanted finite numbers", value,
+            net_.layout().entries()[at_].name);
+    ++at_;
+    return values;
   }
   Affine dense() {
     Vector weight = next();
