@@ -8,14 +8,12 @@
 namespace keel::bench {
 namespace {
 
-constexpr std::int64_t kSequences = 32;
-
 struct Step {
-  explicit Step(Device device)
+  Step(Device device, std::int64_t sequences)
       : net({.device = device}),
         gradients(Tensor::zeros(net.flat().shape(), DType::f32, device)),
         optimiser(AdamOptions(), net.flat()),
-        x(normal({kSequences, net.options().length}, {1, 0}).to(device)) {
+        x(normal({sequences, net.options().length}, {1, 0}).to(device)) {
     const std::vector<Var> leaves = net.leaves(tape);
     for (std::size_t p = 0; p < leaves.size(); ++p)
       sink.bind(leaves[p], net.layout().view(gradients, p));
@@ -40,9 +38,9 @@ struct Step {
 
 // Multiplications and additions of a step: all products three times but the first, which has no
 // derivative of its input, and attention's as often, for the j <= t alone.
-double flop_of(const TransformerOptions& o) {
+double flop_of(const TransformerOptions& o, std::int64_t sequences) {
   const auto n = [](std::int64_t size) { return static_cast<double>(size); };
-  const double tokens = n(kSequences * o.length), width = n(o.width), hidden = n(o.hidden);
+  const double tokens = n(sequences * o.length), width = n(o.width), hidden = n(o.hidden);
   const double dense = n(o.blocks) * (4 * width * width + 2 * width * hidden) + width;
   const double attention = n(o.blocks) * (n(o.length) + 1) * width;
   return 2 * tokens * (3 * (dense + attention) + 2 * width);
@@ -51,19 +49,21 @@ double flop_of(const TransformerOptions& o) {
 }  // namespace
 
 void bench_transformer(Report& report, Device device, const Options& options) {
-  Step trial(device);
+  const std::int64_t sequences = options.size(32, 2);
+  Step trial(device, sequences);
   const double start = trial.run().item();
-  for (std::int64_t step = options.size(100, 2); step > 0; --step) trial.run();
+  for (std::int64_t step = options.size(100, 20); step > 0; --step) trial.run();
   const double end = trial.run().item(), wanted = options.rehearse ? start : start / 10;
   check(end < wanted, "bench", "loss went from {} to {}, wanted less than {}", start, end, wanted);
 
   for (const int threads : thread_choices(device)) {
     const ThreadLimit limit(threads);
-    Step step(device);
+    Step step(device, sequences);
     step.run();
     const Timing time = measure(device, [&] { step.run(); });
-    const std::string row = "transformer step, 32 x 29 values, 2 blocks of 64" + on_threads(device);
-    report.add({row, time, 0, flop_of(step.net.options())});
+    const std::string row = fmt::format("transformer step, {} x {} values, 2 blocks of 64{}",
+                                        sequences, step.net.options().length, on_threads(device));
+    report.add({row, time, 0, flop_of(step.net.options(), sequences)});
     report.add_peers(row, {peer_time("PyTorch eager", device, "transformer_torch.py", ""),
                            peer_time("torch.compile", device, "transformer_torch.py", "--compile"),
                            peer_time("jax", device, "transformer_jax.py", "")});
