@@ -8,32 +8,19 @@
 namespace keel::bench {
 namespace {
 
+/// To predict each value itself: as much work as the next one, and random ones can be learned.
 struct Step {
   Step(Device device, std::int64_t sequences)
       : net({.device = device}),
-        gradients(Tensor::zeros(net.flat().shape(), DType::f32, device)),
-        optimiser(AdamOptions(), net.flat()),
-        x(normal({sequences, net.options().length}, {1, 0}).to(device)) {
-    const std::vector<Var> leaves = net.leaves(tape);
-    for (std::size_t p = 0; p < leaves.size(); ++p)
-      sink.bind(leaves[p], net.layout().view(gradients, p));
-  }
+        x(normal({sequences, net.options().length}, {1, 0}).to(device)),
+        step(net, sequences) {}
 
-  /// To predict each value itself: as much work as the next one, and random ones can be learned.
-  Tensor run() {
-    tape.clear();
-    const Var loss = mse(net.forward(x, net.leaves(tape)), x);
-    tape.backward(loss, sink);
-    optimiser.step(gradients);
-    return loss.value();
-  }
+  void run() { step.run(x, x); }
+  double loss() const { return step.loss().item(); }
 
   Transformer net;
-  Tensor gradients;
-  Optimiser optimiser;
   Tensor x;
-  Tape tape;
-  GradientSink sink;
+  TransformerStep step;
 };
 
 // Multiplications and additions of a step: all products three times but the first, which has no
@@ -51,9 +38,10 @@ double flop_of(const TransformerOptions& o, std::int64_t sequences) {
 void bench_transformer(Report& report, Device device, const Options& options) {
   const std::int64_t sequences = options.size(32, 2);
   Step trial(device, sequences);
-  const double start = trial.run().item();
-  for (std::int64_t step = options.size(100, 20); step > 0; --step) trial.run();
-  const double end = trial.run().item(), wanted = options.rehearse ? start : start / 10;
+  trial.run();
+  const double start = trial.loss();
+  for (std::int64_t step = options.size(100, 20); step >= 0; --step) trial.run();
+  const double end = trial.loss(), wanted = options.rehearse ? start : start / 10;
   check(end < wanted, "bench", "loss went from {} to {}, wanted less than {}", start, end, wanted);
 
   for (const int threads : thread_choices(device)) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cuda.cuh"
@@ -89,30 +90,41 @@ void synchronize(Device device) {
   if (device.is_cuda()) cuda_check(cudaStreamSynchronize(stream_of(device)), "synchronize");
 }
 
-StreamScope::StreamScope(Device device) : device_(device) {
+Stream::Stream(Device device) : device_(device) {
   if (device.is_cpu()) return;
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  // What the old stream wrote must be there for the new one. What was freed on it may be had, too,
-  // unless it is a scope's: a recorded graph may be about to write there again.
-  if (current_stream(device) == default_stream(device.index()))
-    detail::settle_stream(device);
-  else
-    synchronize(device);
   cudaStream_t stream;
   cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  if (scoped_streams.size() <= static_cast<std::size_t>(device.index()))
-    scoped_streams.resize(device.index() + 1, nullptr);
-  previous_ = scoped_streams[device.index()];
-  scoped_streams[device.index()] = stream_ = stream;
+  stream_ = stream;
 }
 
-StreamScope::~StreamScope() {
+Stream::~Stream() {
   if (!stream_) return;
   cudaStreamSynchronize(static_cast<cudaStream_t>(stream_));  // unchecked: destructors do not throw
   detail::forget_stream(device_, stream_);
   cudaStreamDestroy(static_cast<cudaStream_t>(stream_));
   cudaGetLastError();
-  scoped_streams[device_.index()] = previous_;
+}
+
+void StreamScope::enter(const Stream& stream) {
+  if (device_.is_cpu()) return;
+  // What the old stream wrote must be there for the new one. What was freed on it may be had, too,
+  // unless it is a scope's: a recorded graph may be about to write there again.
+  if (current_stream(device_) == default_stream(device_.index()))
+    detail::settle_stream(device_);
+  else
+    synchronize(device_);
+  const auto index = static_cast<std::size_t>(device_.index());
+  if (scoped_streams.size() <= index) scoped_streams.resize(index + 1, nullptr);
+  previous_ = std::exchange(scoped_streams[index], stream.stream_);
+}
+
+StreamScope::~StreamScope() {
+  if (device_.is_cpu()) return;
+  void*& current = scoped_streams[static_cast<std::size_t>(device_.index())];
+  // Unchecked, and nobody else's error later.
+  if (cudaStreamSynchronize(static_cast<cudaStream_t>(current)) != cudaSuccess) cudaGetLastError();
+  current = previous_;
 }
 
 #else
@@ -121,10 +133,18 @@ int cuda_device_count() { return 0; }
 std::string why_no_cuda() { return "this build has no CUDA (configure with -DKEEL_CUDA=ON)"; }
 void* current_stream(Device) { return nullptr; }
 void synchronize(Device) {}
-StreamScope::StreamScope(Device device) : device_(device) {}
+Stream::Stream(Device device) : device_(device) {}
+Stream::~Stream() = default;
+void StreamScope::enter(const Stream&) {}
 StreamScope::~StreamScope() = default;
 
 #endif
+
+StreamScope::StreamScope(Device device) : own_(std::in_place, device), device_(device) {
+  enter(*own_);
+}
+
+StreamScope::StreamScope(const Stream& stream) : device_(stream.device()) { enter(stream); }
 
 Device Device::cuda(int index) {
   const int count = cuda_device_count();

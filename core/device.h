@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -59,18 +60,38 @@ void synchronize(Device device);
 /// CPU.
 void* current_stream(Device device);
 
-/// While it lives, this thread's ops on `device` go to a stream of their own (a CUDA-graph capture,
-/// say).
+/// A stream of a GPU, beside the one that ops go to; nothing on the CPU. Destroying it waits for
+/// it.
+class Stream {
+ public:
+  explicit Stream(Device device);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device device() const { return device_; }
+
+ private:
+  friend class StreamScope;
+  Device device_;
+  void* stream_ = nullptr;
+};
+
+/// While it lives, this thread's ops on a device go to another stream than before (for a CUDA-graph
+/// capture, say). It waits for the one before as it begins, and for the other as it ends.
 class StreamScope {
  public:
-  explicit StreamScope(Device device);
+  explicit StreamScope(Device device);  ///< to one of its own
+  explicit StreamScope(const Stream& stream);
   ~StreamScope();
   StreamScope(const StreamScope&) = delete;
   StreamScope& operator=(const StreamScope&) = delete;
 
  private:
+  void enter(const Stream& stream);
+
+  std::optional<Stream> own_;
   Device device_;
-  void* stream_ = nullptr;
   void* previous_ = nullptr;
 };
 

@@ -10,12 +10,9 @@
 #include "../core/each_in_parallel.h"
 #include "../core/max_or_nan.h"
 #include "../core/random.h"
-#include "../kernels/gradient_sink.h"
-#include "../kernels/mse.h"
 #include "../nn/flush_denormals.h"
-#include "../nn/optimiser.h"
 #include "../nn/streams.h"
-#include "../nn/transformer.h"
+#include "../nn/transformer_step.h"
 #include "../ntk/transformer_bound.h"
 #include "toy_figure.h"
 
@@ -38,7 +35,7 @@ struct Trained {
   std::vector<double> loss;  // a member each
 };
 
-// x and y [n, 29], or [S, n, 29]: by each member's seed and the stream.
+// On the CPU, x and y [n, 29], or [S, n, 29]: by each member's seed and the stream.
 struct Batch {
   Tensor x, y;
 };
@@ -58,36 +55,21 @@ Batch draw_batch(const TransformerOptions& options, std::uint64_t stream, std::i
   }
   const auto members = static_cast<std::int64_t>(options.seeds.size());
   const Shape shape = members > 1 ? Shape{members, n, kLength} : Shape{n, kLength};
-  const auto placed = [&](const std::vector<double>& values) {
-    return Tensor::from(values, shape).to(options.dtype).to(options.device);
-  };
-  return {placed(x), placed(y)};
+  return {Tensor::from(x, shape).to(options.dtype), Tensor::from(y, shape).to(options.dtype)};
 }
 
 Trained train_group(const TransformerOptions& chosen, const SequenceOptions& options,
                     const std::function<void()>& stepped) {
   const FlushDenormals flush;
   Trained trained{Transformer(chosen), std::vector<double>(chosen.seeds.size())};
-  const Transformer& net = trained.net;
-  const Tensor gradients = Tensor::zeros(net.flat().shape(), chosen.dtype, chosen.device);
-  Optimiser optimiser(AdamOptions{kLearningRate}, net.flat());
-  Tape tape;
-  GradientSink sink;
-  {
-    const std::vector<Var> leaves = net.leaves(tape);
-    for (std::size_t p = 0; p < leaves.size(); ++p)
-      sink.bind(leaves[p], net.layout().view(gradients, p));
-  }
+  TransformerStep training(trained.net, options.batch, AdamOptions{kLearningRate});
   const std::int64_t last_tenth = options.steps - std::max<std::int64_t>(options.steps / 10, 1);
   for (std::int64_t step = 0; step < options.steps; ++step) {
     const Batch batch =
         draw_batch(chosen, streams::sequences(static_cast<std::uint64_t>(step)), options.batch);
-    tape.clear();
-    const Var loss = mse(net.forward(batch.x, net.leaves(tape)), batch.y);
-    tape.backward(loss, sink);
-    optimiser.step(gradients);
+    training.run(batch.x, batch.y);
     if (step >= last_tenth) {
-      const std::vector<double> now = loss.value().to_vector<double>();
+      const std::vector<double> now = training.loss().to_vector<double>();
       for (std::size_t s = 0; s < now.size(); ++s) trained.loss[s] += now[s];
     }
     stepped();
@@ -197,7 +179,7 @@ void add_far_field(const Predictor& predictor, SequenceNet& net) {
 // Over sequences that no step of training draws.
 std::vector<double> held_out_mse(const Transformer& net) {
   const Batch batch = draw_batch(net.options(), streams::inputs(), kHeldOut);
-  const std::vector<double> got = net.predict(batch.x).to_vector<double>();
+  const std::vector<double> got = net.predict(batch.x.to(net.flat().device())).to_vector<double>();
   const std::vector<double> wanted = batch.y.to_vector<double>();
   const auto each = static_cast<std::size_t>(kHeldOut * kLength);
   std::vector<double> result;

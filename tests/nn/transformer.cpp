@@ -1,6 +1,6 @@
 // The transformer: against a plain one of the oracle's formulas, its derivatives, its members, and
 // what it may depend on.
-#include "../../nn/transformer.h"
+#include "../../nn/transformer_step.h"
 
 #include <doctest/doctest.h>
 
@@ -179,25 +179,77 @@ TEST_CASE("transformer: with a Layer Norm it is bounded, without it grows") {
 
 TEST_CASE("transformer: learns to repeat") {
   const Transformer net(small(true, DType::f32));
-  Optimiser optimiser(AdamOptions{1e-2}, net.flat());
-  const Tensor gradients = Tensor::zeros(net.flat().shape());
-  Tape tape;
-  GradientSink sink;
-  double first = 0, last = 0;
-  for (std::uint64_t step = 0; step < 300; ++step) {
-    const Tensor x = normal({16, 4}, {9, step});
-    tape.clear();
-    const std::vector<Var> leaves = net.leaves(tape);
-    if (step == 0)
-      for (std::size_t p = 0; p < leaves.size(); ++p)
-        sink.bind(leaves[p], net.layout().view(gradients, p));
-    const Var loss = mse(net.forward(x, leaves), x);
-    tape.backward(loss, sink);
-    optimiser.step(gradients);
-    (step == 0 ? first : last) = loss.value().item();
+  TransformerStep step(net, 16, AdamOptions{1e-2});
+  double first = 0;
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const Tensor x = normal({16, 4}, {9, i});
+    step.run(x, x);
+    if (i == 0) first = step.loss().item();
   }
-  CHECK(last < 0.1);
-  CHECK(first > 10 * last);
+  CHECK(step.loss().item() < 0.1);
+  CHECK(first > 10 * step.loss().item());
+}
+
+TEST_CASE("transformer: a step is forward, backward and update, of each member") {
+  for (const std::size_t members : {1, 2}) {
+    TransformerOptions options = small(true);
+    options.seeds.assign({5, 6});
+    options.seeds.resize(members);
+    const Transformer net(options), other(options);
+    TransformerStep step(net, 3, SgdOptions{0.1, 0.5});
+    Optimiser optimiser(SgdOptions{0.1, 0.5}, other.flat());
+    const auto count = static_cast<std::int64_t>(members);
+    const Shape shape = members > 1 ? Shape{count, 3, 4} : Shape{3, 4};
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      const Tensor x = normal(shape, {1, i}, 1, DType::f64);
+      const Tensor y = normal(shape, {2, i}, 1, DType::f64);
+      const std::vector<Tensor> wanted = gradients_of(other, x, y);
+      const Tensor gradients = Tensor::zeros(other.flat().shape(), DType::f64);
+      for (std::size_t p = 0; p + 1 < wanted.size(); ++p)
+        copy(other.layout().view(gradients, p), wanted[p + 1]);
+      optimiser.step(gradients);
+      step.run(x, y);
+      CHECK(same_bits(step.loss(), wanted[0]));
+      CHECK(same_bits(net.flat(), other.flat()));
+    }
+  }
+}
+
+TEST_CASE("transformer: steps that a GPU replays are those it was told one by one") {
+  if (!gpu_here("transformer: steps that a GPU replays")) return;
+  for (const std::size_t members : {1, 2}) {
+    TransformerOptions options = small(true, DType::f32);
+    options.blocks = 1;
+    options.device = Device::cuda();
+    options.seeds.assign({5, 6});
+    options.seeds.resize(members);
+    const Transformer replayed(options), told(options);
+    const Shape shape = members > 1 ? Shape{static_cast<std::int64_t>(members), 3, 4} : Shape{3, 4};
+    TransformerStep step(replayed, 3);
+    std::vector<Tensor> losses, kept, of_steps;
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      const Tensor x = normal(shape, {1, i}), y = normal(shape, {2, i}, 1, DType::f64);
+      step.run(x, y);
+      losses.push_back(step.loss().clone());
+      // Between two steps: what it takes and keeps must not be memory of the next replay.
+      kept.push_back(replayed.predict(x.to(options.device)));
+      of_steps.push_back(kept.back().to(Device::cpu()));
+    }
+    Optimiser optimiser(AdamOptions(), told.flat());
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      const Tensor x = normal(shape, {1, i}).to(options.device);
+      const Tensor y = normal(shape, {2, i}, 1, DType::f64).to(DType::f32).to(options.device);
+      const std::vector<Tensor> wanted = gradients_of(told, x, y);
+      const Tensor gradients = Tensor::zeros(told.flat().shape(), DType::f32, options.device);
+      for (std::size_t p = 0; p + 1 < wanted.size(); ++p)
+        copy(told.layout().view(gradients, p), wanted[p + 1]);
+      optimiser.step(gradients);
+      CHECK(same_bits(losses[i], wanted[0]));
+      CHECK(same_bits(of_steps[i], told.predict(x)));
+      CHECK(same_bits(kept[i], of_steps[i]));
+    }
+    CHECK(same_bits(replayed.flat(), told.flat()));
+  }
 }
 
 TEST_CASE("transformer: what it refuses") {
@@ -230,6 +282,17 @@ TEST_CASE("transformer: what it refuses") {
   CHECK(message_of([&] {
           pair.forward(Tensor::zeros({2, 3, 4}, DType::f64), {});
         }) == "transformer: got 0 parameters, wanted 23");
+
+  CHECK(message_of([&] { const TransformerStep none(net, 0); }) ==
+        "transformer: got steps of 0 sequences, wanted at least 1");
+  const Tensor before = pair.flat().clone();
+  TransformerStep step(pair, 3);
+  const Tensor right = Tensor::zeros({2, 3, 4}), wrong = Tensor::zeros({3, 4});
+  CHECK(message_of([&] { step.run(wrong, right); }) ==
+        "transformer: got x [3, 4], wanted [2, 3, 4]");
+  CHECK(message_of([&] { step.run(right, wrong); }) ==
+        "transformer: got y [3, 4], wanted [2, 3, 4]");
+  CHECK(same_bits(pair.flat(), before));
 }
 
 TEST_CASE("transformer: the CPU and the GPU agree") {

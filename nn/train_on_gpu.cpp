@@ -1,48 +1,11 @@
 #include <algorithm>
 
-#include "../core/cuda.cuh"
+#include "../core/repeated_work.h"
 #include "training.h"
 
 namespace keel {
 
-#ifdef KEEL_WITH_CUDA
-
 namespace {
-
-/// `count` steps of so many rows, recorded once. What they allocated while they were recorded is
-/// back in the pool, but tagged with this stream, from which nothing else takes memory while the
-/// graph lives.
-class RecordedSteps {
- public:
-  RecordedSteps(TrainStep& step, std::int64_t rows, std::int64_t count, cudaStream_t stream)
-      : stream_(stream) {
-    cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
-    cudaGraph_t graph = nullptr;
-    try {
-      for (std::int64_t i = 0; i < count; ++i) step.run(rows);
-    } catch (...) {
-      cudaStreamEndCapture(stream, &graph);  // unchecked: the first problem is the one to report
-      if (graph) cudaGraphDestroy(graph);
-      cudaGetLastError();  // nor is it anybody else's, later
-      throw;
-    }
-    cuda_check(cudaStreamEndCapture(stream, &graph), "end capture");
-    const cudaError_t status = cudaGraphInstantiate(&executable_, graph, 0);
-    cudaGraphDestroy(graph);
-    cuda_check(status, "instantiate graph");
-  }
-  ~RecordedSteps() {
-    if (executable_) cudaGraphExecDestroy(executable_);
-  }
-  RecordedSteps(const RecordedSteps&) = delete;
-  RecordedSteps& operator=(const RecordedSteps&) = delete;
-
-  void replay() { cuda_check(cudaGraphLaunch(executable_, stream_), "launch graph"); }
-
- private:
-  cudaStream_t stream_;
-  cudaGraphExec_t executable_ = nullptr;
-};
 
 class EnsembleRun {
  public:
@@ -92,9 +55,12 @@ class EnsembleRun {
     return true;
   }
 
-  void replay(std::unique_ptr<RecordedSteps>& recorded, std::int64_t rows, std::int64_t count) {
+  // `count` steps of so many rows.
+  void replay(std::unique_ptr<RecordedWork>& recorded, std::int64_t rows, std::int64_t count) {
     if (!recorded)
-      recorded = std::make_unique<RecordedSteps>(step_, rows, count, stream_of(device_));
+      recorded = std::make_unique<RecordedWork>(device_, [&] {
+        for (std::int64_t i = 0; i < count; ++i) step_.run(rows);
+      });
     recorded->replay();
   }
 
@@ -146,7 +112,7 @@ class EnsembleRun {
   TrainStep step_;
   EpochStart start_;
   bool warm_ = false;
-  std::unique_ptr<RecordedSteps> whole_, rest_, several_;
+  std::unique_ptr<RecordedWork> whole_, rest_, several_;
 };
 
 }  // namespace
@@ -155,14 +121,5 @@ void train_on_gpu(Training& training) {
   const StreamScope own_stream(training.net.flat().device());
   EnsembleRun(training).run();
 }
-
-#else
-
-void train_on_gpu(Training& training) {
-  fail<DeviceError>("train", "got a net on {} in a build without CUDA",
-                    training.net.flat().device());
-}
-
-#endif
 
 }  // namespace keel
