@@ -143,11 +143,13 @@ void bench_layer_norm(Report& report, Device device, const Options& options) {
   if (options.rehearse) sizes = {{20, 128}, {3, 768}, {2, 4096}};
   const Size largest{1 << 20, 128};
   if (device.is_cuda() && !options.quick && !options.rehearse) {
-    // Larger than the L2 at every width, and two whose rows are no whole runs of sixteen bytes or
-    // no power of two.
+    // Larger than the L2 at every width; two whose rows are no whole runs of sixteen bytes or no
+    // power of two, and two little wider than what a smaller group of threads has (launch.cuh).
     for (const Size& size : {Size{524288, 64},
                              {131072, 256},
+                             {131072, 288},
                              {32768, 1024},
+                             {32768, 1280},
                              {16384, 2048},
                              {40000, 1000},
                              {40001, 769},

@@ -19,8 +19,8 @@ NET = "dense(128) layernorm(affine=0) relu dense(128) layernorm(affine=0) relu d
 @dataclass
 class Kernel:
     """program: as the log has it. width: of the rows its launcher was told. threads: of a block,
-    which the sources must confirm, as they must `dynamic` bytes of shared memory. whole, long_runs,
-    rereads: what the Program says of itself."""
+    which the sources must confirm, as they must `dynamic` bytes of shared memory. long_runs, rereads,
+    steps, runs: what the Program says of itself."""
     label: str
     program: str
     width: int
@@ -29,13 +29,14 @@ class Kernel:
     dynamic: int = 0
     name: str = ""  # set from the sources
     per_block: int = 1  # groups
-    whole: bool = False
     long_runs: bool = False
     rereads: bool = False
+    steps: bool = False
+    runs: str = "some"
 
     def locate(self, launchers):
         group, members, self.per_block = launchers.group(
-            self.scalar, self.width, self.long_runs, self.rereads, self.whole)
+            self.scalar, self.width, self.long_runs, self.rereads, self.steps, self.runs)
         self.name = f"tile_kernel<{group}, {self.program}>"
         self.confirm(members * self.per_block, 0)
 
@@ -79,8 +80,8 @@ def layer_norm_kernels():
                 program = f"LayerNorm{op}<float, true, {'true' if relu else 'false'}>"
                 label = f"layer_norm{'_relu' * relu} {op.lower()}, {width} columns"
                 kernels[f"ln{'r' * relu} {op} {width}"] = Kernel(
-                    label, row_program(program), width, threads, whole=True,
-                    long_runs=op == "Forward", rereads=True)
+                    label, row_program(program), width, threads, runs="whole",
+                    long_runs=op == "Forward", rereads=True, steps=op == "Backward")
     return kernels
 
 
@@ -90,7 +91,7 @@ TOKENS, SEQUENCE, HEADS, HEAD = 5 * 32 * 29, 29, 4, 16
 
 def attention_kernels():
     return {program: Kernel(f"attention {label}", row_program(f"{program}<float>"), width, 128,
-                            long_runs=width == HEAD, rereads=True)
+                            long_runs=width == HEAD, rereads=True, runs="none")
             for program, label, width in (
                 ("AttentionWeights", f"weights, {SEQUENCE} long", SEQUENCE),
                 ("MixValues", f"values, {HEAD} wide", HEAD),
@@ -122,13 +123,15 @@ def all_kernels(launchers, constants):
         "relu": Kernel("relu", element("MapElements<float, Relu>"), run, 128),
         "relu back": Kernel("relu backward", element("PullElements<float, Relu>"), run, 128),
         "mse": Kernel("mse", row_program("SquaredError<float>"), mse_run, 128),
-        "gather": Kernel("gather_rows, 9 columns", row_program("GatherRow<float>"), 9, 128),
+        "gather": Kernel("gather_rows, 9 columns", row_program("GatherRow<float>"), 9, 128,
+                         runs="none"),
         "pack": Kernel("factor_gram: pack panels", row_program("PackPanels<float>"),
                        constants["panel"], 128),
-        "pairs": Kernel("kernel_pairs", "Pairs<double>", pairs, 128, "double"),
-        "mirror": Kernel("mirror_lower", row_program("MirrorTiles<float>"), tile, 128),
+        "pairs": Kernel("kernel_pairs", "Pairs<double>", pairs, 128, "double", runs="none"),
+        "mirror": Kernel("mirror_lower", row_program("MirrorTiles<float>"), tile, 128,
+                         runs="none"),
         "scale": Kernel("scale_lower", row_program("ScaleLower<double, float>"), ROWS, 512,
-                        "double"),
+                        "double", runs="none"),
     }
     for kernel in kernels.values():
         kernel.locate(launchers)

@@ -40,52 +40,59 @@ def arithmetic(expression, names):
 class Launchers:
     """Groups and widths as kernels/launch.cuh and kernels/tiling.h have them."""
     PATH = "kernels/launch.cuh"
-    GROUP = (r"(?:if constexpr \((kBetween)?[^\n]*\)\s+)?"
+    GROUP = (r"(?:if constexpr \((kBetween|kSteps)?[^\n]*\)\s+)?"
              r"(?:if \(tiling\.width <= (\w+)\)\s+(?:return )?)?"
-             r"launch_with<CudaGroup<([^,<>]+), ([^,<>]+), Scalar(?:, kWholeRuns)?>>\(")
+             r"launch_with<CudaGroup<([^,<>]+), ([^,<>]+), Scalar, kRuns>>\(")
 
     def __init__(self):
         self.threads = int(wanted(self.PATH, r"kGroupsPerBlock = Group::kWarps > 1 \? 1 : (\d+) / "
                                              r"Group::kMembers;")[1])
         slots = wanted(self.PATH, r"kSlots = kLong \? (\d+) : (\d+) / kDoubled;")
-        narrow = wanted(self.PATH, r"kNarrow = kLong \? (\d+) : (\d+);")
+        narrow = wanted(self.PATH, r"kNarrow = kPacked \? (\d+) : (\d+);")
         held = wanted("kernels/tiling.h", r"kWidestHeld =\s+kRereads<Program> \? (\d+) / "
                                           r"sizeof\(typename Program::Scalar\)\s*: (\d+);")
         wanted(self.PATH, r"kHeld = kWidestHeld<Program>;")
-        wanted(self.PATH, r"kMiddle = kLong \? kNarrow : kSlots;")
+        wanted(self.PATH, r"kPacked = kLong && kRuns != Runs::none;")
+        middle = wanted(self.PATH, r"kMiddle = kPacked \? (\d+) : (\d+) / kDoubled;")
         wanted(self.PATH, r"kBetween = kRereads<Program>;")
+        wanted(self.PATH, r"kSteps = detail::kSteps<Program>;")
+        wanted("kernels/tiling.h", r"kSteps = kRereads<Program> && widest<Program>\(\) > 1024 &&\s+"
+                                   r"!\(kLongRuns<Program> && sizeof\(typename Program::Scalar\) == 4\);")
         self.widest_read_once = int(held[2])
-        wanted(self.PATH, r"kLong = kLongRuns<Program> && kDoubled == 1;")
+        self.runs = wanted("kernels/group.h", r"enum class Runs \{ ([\w, ]+) \};")[1].split(", ")
         found = re.findall(self.GROUP, text_of(self.PATH))
-        # {(scalar, long runs): [(widest row, members, slots, whether only what rereads has it)]}
+        if len(found) != 8:
+            raise Stale(f"{self.PATH}: wanted eight groups, got {found}")
+        # {(scalar, long rows, packed): [(widest row, members, slots, what only some have)]}
         self.groups = {}
         for scalar, doubled in (("float", 1), ("double", 2)):
             for long_runs in (True, False):
-                which = 1 if long_runs and doubled == 1 else 2
-                names = {"kDoubled": doubled, "kNarrow": narrow[which],
-                         "kSlots": slots[1] if which == 1 else int(slots[2]) // doubled}
-                names["kHeld"] = int(held[1]) // (4 * doubled)
-                names["kMiddle"] = names["kNarrow" if which == 1 else "kSlots"]
-                self.groups[scalar, long_runs] = [
-                    (arithmetic(widest, names) if widest else 1 << 62, arithmetic(members, names),
-                     arithmetic(count, names), bool(between))
-                    for between, widest, members, count in found]
-        if len(found) != 6:
-            raise Stale(f"{self.PATH}: wanted six groups, got {found}")
+                long_runs = long_runs and doubled == 1
+                for packed in {long_runs, False}:
+                    names = {"kDoubled": doubled, "kNarrow": narrow[1 if packed else 2],
+                             "kMiddle": middle[1] if packed else int(middle[2]) // doubled,
+                             "kSlots": slots[1] if long_runs else int(slots[2]) // doubled,
+                             "kHeld": int(held[1]) // (4 * doubled)}
+                    self.groups[scalar, long_runs, packed] = [
+                        (arithmetic(widest, names) if widest else 1 << 62,
+                         arithmetic(members, names), arithmetic(count, names), some)
+                        for some, widest, members, count in found]
         self.run = int(wanted(self.PATH, r"launch_tiles<1024, 1024>\(device, \{1, n, (\d+)\}")[1])
         self.pairs = int(wanted(self.PATH, r"\bdevice\S*\) \? (\d+) : \d+\}")[1])
         no_dynamic_shared(self.PATH)
         wanted(self.PATH, r"kGroups = kGroupsPerBlock<Group>;.{0,160}"
                           r"blocks,\s+Group::kMembers \* kGroups,")
 
-    def group(self, scalar, width, long_runs, rereads, whole):
-        """(its name, members, groups a block): who works on rows of this width."""
+    def group(self, scalar, width, long_runs, rereads, steps, runs):
+        """(its name, members, groups a block): who works on rows of this width. steps: whether its
+        Program has the groups between."""
         held = 1 << 62 if rereads else self.widest_read_once
-        members, slots = next(g[1:3] for g in self.groups[scalar, long_runs]
-                              if width <= g[0] and (g[0] <= held or g[2] == 0)
-                              and (rereads or not g[3]))
-        whole = whole and slots > 0  # what streams does not ask
-        name = f"CudaGroup<{members}, {slots}, {scalar}, {str(whole).lower()}>"
+        long_runs = long_runs and scalar == "float"
+        has = {"": True, "kBetween": rereads, "kSteps": steps}
+        members, slots = next(
+            g[1:3] for g in self.groups[scalar, long_runs, long_runs and runs != "none"]
+            if width <= g[0] and (g[0] <= held or g[2] == 0) and has[g[3]])
+        name = f"CudaGroup<{members}, {slots}, {scalar}, (Runs){self.runs.index(runs)}>"
         return name, members, 1 if members > 32 else self.threads // members
 
 

@@ -74,7 +74,7 @@ KEEL_HD void add_weighted(Group g, int64_t width, int64_t begin, int64_t end, Su
 template <class T>
 struct AttentionWeights {
   using Scalar = T;
-  static constexpr bool kRereads = true;
+  static constexpr bool kRereads = true, kApart = true;
   static constexpr int kWidest = kLongestSequence;
   AttentionShape shape;
   T scale;
@@ -140,7 +140,7 @@ struct AttentionWeights {
 template <class T>
 struct MixValues {
   using Scalar = T;
-  static constexpr bool kLongRuns = true, kRereads = true;
+  static constexpr bool kLongRuns = true, kRereads = true, kApart = true;
   static constexpr int kWidest = kLongestSequence;
   AttentionShape shape;
   const T *qkv, *weights;
@@ -165,7 +165,7 @@ struct MixValues {
 template <class T>
 struct PullWeights {
   using Scalar = T;
-  static constexpr bool kRereads = true;
+  static constexpr bool kRereads = true, kApart = true;
   static constexpr int kWidest = kLongestSequence;
   AttentionShape shape;
   T scale;
@@ -194,6 +194,7 @@ template <class T>
 struct PullTokens {
   using Scalar = T;
   static constexpr bool kLongRuns = true, kRereads = true;
+  static constexpr bool kApart = sizeof(T) == 4;  // doubles would spill
   static constexpr int kWidest = kLongestSequence;
   AttentionShape shape;
   const T *qkv, *weights, *d_scores, *d_out;

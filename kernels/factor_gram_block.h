@@ -184,9 +184,9 @@ class GramBlock {
   /// Tiles of a triangle before this row, and the row that tile `block` is in.
   KEEL_HD static int64_t before(int64_t row) { return kRowPanels * row * (row + 1) / 2; }
   KEEL_HD static int64_t row_of(int64_t block) {
-    auto row = static_cast<int64_t>(
-        (std::sqrt(1 + 8.0 * static_cast<double>(block) / kRowPanels) - 1) / 2);
-    while (before(row) > block) --row;  // the root is rounded
+    auto row =
+        static_cast<int64_t>((std::sqrt(1 + 8 * static_cast<float>(block) / kRowPanels) - 1) / 2);
+    while (before(row) > block) --row;  // the root is rounded: doubles are slow on many a GPU
     while (before(row + 1) <= block) ++row;
     return row;
   }

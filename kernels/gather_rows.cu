@@ -8,6 +8,7 @@ namespace {
 template <class T>
 struct GatherRow {
   using Scalar = T;
+  static constexpr bool kApart = true;
   int64_t cols, rows, order_length, source_stride;  // rows: of a member of the result
   const double *order, *first;
   const T* source;

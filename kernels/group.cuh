@@ -12,18 +12,15 @@ namespace keel {
 /// kMembers threads, whole warps or a part of one; each keeps kSlots elements of a loaded row in
 /// registers, so rows of up to kMembers * kSlots elements are read from memory once. kSlots = 0:
 /// rows of any length, re-read.
-/// Members own runs of 16 bytes of Scalar, the type the Program computes in, so that loads and
-/// stores are 16 bytes wide where addresses allow. kWholeRuns: every row begins at a sixteenth byte
-/// and is a whole number of runs, so that nothing is asked of a single element.
-template <int kMembers_, int kSlots_, class Scalar, bool kWholeRuns = false>
+template <int kMembers_, int kSlots_, class Scalar, Runs kRuns = Runs::some>
 class CudaGroup {
  public:
   static constexpr int kMembers = kMembers_, kSlots = kSlots_;
-  static constexpr int kWide = 16 / static_cast<int>(sizeof(Scalar));
+  static constexpr int kWide = kRuns == Runs::none ? 1 : 16 / static_cast<int>(sizeof(Scalar));
   static constexpr int kLanes = kMembers < 32 ? kMembers : 32;  // of a warp
   static constexpr int kWarps = kMembers / kLanes;
   static_assert(32 % kLanes == 0 && kMembers % kLanes == 0, "lanes that shuffle by themselves");
-  static constexpr bool kStreaming = kSlots == 0, kWhole = kWholeRuns;
+  static constexpr bool kStreaming = kSlots == 0, kWhole = kRuns == Runs::whole;
 
   /// `shared`: kWarps * kMaxSums doubles of the block, unused by a single warp.
   static constexpr int kMaxSums = 4;
@@ -151,7 +148,7 @@ class CudaGroup {
 
   template <class T>
   __device__ static bool aligned(const T* address) {
-    return kWholeRuns || reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
+    return kWhole || reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
   }
 
   // Calls f(first index, first slot, count) for every run of kWide indices this member owns.
@@ -159,13 +156,13 @@ class CudaGroup {
   __device__ void runs(int n, F f) const {
     if constexpr (kStreaming) {
       for (int first = member_ * kWide; first < n; first += kMembers * kWide)
-        f(first, 0, min(kWide, n - first));
+        f(first, 0, kWhole ? kWide : min(kWide, n - first));
     } else {
       static_assert(kSlots % kWide == 0, "a member keeps whole runs");
 #pragma unroll
       for (int run = 0; run < kSlots / kWide; ++run) {
         const int first = (run * kMembers + member_) * kWide;
-        if constexpr (kWholeRuns) {
+        if constexpr (kWhole) {
           if (first < n) f(first, run * kWide, kWide);
         } else {
           f(first, run * kWide, max_zero(min(kWide, n - first)));

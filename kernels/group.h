@@ -69,6 +69,22 @@ KEEL_HD inline int64_t member_offset(int64_t row, int64_t member_rows, int64_t s
   return stride == 0 ? 0 : row / member_rows * stride;
 }
 
+/// Which elements of a row are one thread's, in a GPU's group (group.cuh). Runs of 16 bytes of the
+/// type that the Program computes in, so that loads and stores are 16 bytes wide where addresses
+/// allow: asked each time (some), or known (whole). Or one by one, the next thread's beside it
+/// (none): where rows lie anyhow, an access of a warp then covers whole sectors of memory, which
+/// runs that are taken apart ask for four times.
+enum class Runs { some, whole, none };
+
+/// For rows of so many columns from these addresses; null stands for rows that there are not. Their
+/// length alone decides which elements are whose, and so in which order sums are made.
+template <class T, class... Rest>
+Runs runs_of(int64_t cols, const T* first, const Rest*... rest) {
+  const auto whole = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  if (cols * static_cast<int64_t>(sizeof(T)) % 16 != 0) return Runs::none;
+  return whole(first) && (whole(rest) && ...) ? Runs::whole : Runs::some;
+}
+
 /// The members whose partial sums every CPU group combines: 32, as in a warp.
 inline constexpr int kPartials = 32;
 

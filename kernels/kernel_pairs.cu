@@ -53,6 +53,7 @@ struct Table {
 template <class T>
 struct Pairs {
   using Scalar = double;
+  static constexpr bool kApart = true;
   const KernelMap* maps;
   int steps;
   const double *table_a, *table_b;

@@ -12,9 +12,9 @@
 // could run), that it reads them more than once (kRereads: it also has groups for up to 64 and 256
 // columns), that it keeps few rows in registers, so that a thread may hold 16 or 32 elements of one
 // (kLongRuns), how many blocks of 128 threads a multiprocessor is to hold where a thread has four
-// elements of a row (kWarpBlocks), and whether every row begins at a multiple of sixteen bytes and
-// is a multiple of sixteen bytes long (whole_runs()): a GPU has a kernel for those that asks
-// nothing of single elements.
+// elements of a row (kWarpBlocks), whose elements are whose (runs(), group.h): a GPU has a kernel
+// for each answer; else it asks where a row begins. A Program that reads rows past its group says
+// kApart: elements are one by one, neighbours' side by side.
 #pragma once
 
 #include <algorithm>
@@ -64,48 +64,62 @@ void launch_with(Device device, const Tiling& tiling, const Program& program) {
 // within registers, half as many where they are doubles. A Program of few rows of float32 holds
 // more of each: there are fewer threads to repeat what all of a row do, and to exchange sums.
 // Programs that reread their rows, Layer Norm, have groups between: where half the threads had no
-// element of a row, a multiprocessor took longer to issue instructions than memory takes.
-template <bool kWholeRuns, int kNarrowest, int kWidest, class Program>
+// element of a row, a multiprocessor took longer to issue instructions than memory takes. Of many
+// rows in registers a block of 512 threads is the only one on a multiprocessor, and waits as one at
+// each barrier: two of 256 take turns. Where elements are one by one, few threads would ask for
+// less than a sector at a time.
+template <Runs kRuns, int kNarrowest, int kWidest, class Program>
 void launch_held(Device device, const Tiling& tiling, const Program& program) {
   using Scalar = typename Program::Scalar;
   constexpr int kDoubled = sizeof(Scalar) / 4;
   constexpr bool kLong = kLongRuns<Program> && kDoubled == 1;
   constexpr int kSlots = kLong ? 32 : 8 / kDoubled;
-  constexpr int kNarrow = kLong ? 16 : 4;
-  constexpr int kMiddle = kLong ? kNarrow : kSlots;
+  constexpr bool kPacked = kLong && kRuns != Runs::none;
+  constexpr int kNarrow = kPacked ? 16 : 4;
+  constexpr int kMiddle = kPacked ? 16 : 8 / kDoubled;
   constexpr bool kBetween = kRereads<Program>;
   constexpr int kHeld = kWidestHeld<Program>;
+  constexpr bool kSteps = detail::kSteps<Program>;
   if constexpr (kBetween && kNarrowest <= 64)
     if (tiling.width <= 64)
-      return launch_with<CudaGroup<64 / kNarrow, kNarrow, Scalar, kWholeRuns>>(device, tiling,
-                                                                               program);
+      return launch_with<CudaGroup<64 / kNarrow, kNarrow, Scalar, kRuns>>(device, tiling, program);
   if constexpr (kNarrowest <= 128)
     if (tiling.width <= 128)
-      return launch_with<CudaGroup<128 / kNarrow, kNarrow, Scalar, kWholeRuns>>(device, tiling,
-                                                                                program);
+      return launch_with<CudaGroup<128 / kNarrow, kNarrow, Scalar, kRuns>>(device, tiling, program);
   if constexpr (kBetween && kWidest > 128)
     if (tiling.width <= 256)
-      return launch_with<CudaGroup<256 / kMiddle, kMiddle, Scalar, kWholeRuns>>(device, tiling,
-                                                                                program);
+      return launch_with<CudaGroup<256 / kMiddle, kMiddle, Scalar, kRuns>>(device, tiling, program);
+  if constexpr (kSteps && kWidest > 256)
+    if (tiling.width <= 512)
+      return launch_with<CudaGroup<512 / kSlots, kSlots, Scalar, kRuns>>(device, tiling, program);
   if constexpr (kWidest > 128)
     if (tiling.width <= 1024)
-      return launch_with<CudaGroup<1024 / kSlots, kSlots, Scalar, kWholeRuns>>(device, tiling,
-                                                                               program);
+      return launch_with<CudaGroup<1024 / kSlots, kSlots, Scalar, kRuns>>(device, tiling, program);
+  if constexpr (kSteps && kHeld > 2048)
+    if (tiling.width <= 2048)
+      return launch_with<CudaGroup<2048 / kSlots, kSlots, Scalar, kRuns>>(device, tiling, program);
   if constexpr (kWidest > 1024 && kHeld > 1024)
     if (tiling.width <= kHeld)
-      return launch_with<CudaGroup<kHeld / kSlots, kSlots, Scalar, kWholeRuns>>(device, tiling,
-                                                                                program);
-  if constexpr (kWidest > kHeld) launch_with<CudaGroup<512, 0, Scalar>>(device, tiling, program);
+      return launch_with<CudaGroup<kHeld / kSlots, kSlots, Scalar, kRuns>>(device, tiling, program);
+  if constexpr (kWidest > kHeld)
+    launch_with<CudaGroup<512, 0, Scalar, kRuns>>(device, tiling, program);
 }
 
 template <int kNarrowest, int kWidest, class Program>
 void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
   check(tiling.width >= kNarrowest && tiling.width <= kWidest, "launch",
         "got rows of {}, wanted {} to {}", tiling.width, kNarrowest, kWidest);
-  if constexpr (requires { program.whole_runs(); })
-    if (program.whole_runs())
-      return launch_held<true, kNarrowest, kWidest>(device, tiling, program);
-  launch_held<false, kNarrowest, kWidest>(device, tiling, program);
+  if constexpr (requires { program.runs(); }) {
+    const Runs runs = program.runs();
+    if (runs == Runs::whole)
+      return launch_held<Runs::whole, kNarrowest, kWidest>(device, tiling, program);
+    if (runs == Runs::some)
+      return launch_held<Runs::some, kNarrowest, kWidest>(device, tiling, program);
+    launch_held<Runs::none, kNarrowest, kWidest>(device, tiling, program);
+  } else {
+    constexpr Runs kRuns = is_apart<Program>() ? Runs::none : Runs::some;
+    launch_held<kRuns, kNarrowest, kWidest>(device, tiling, program);
+  }
 }
 
 #endif

@@ -22,14 +22,6 @@ struct LayerNormShape {
   T eps;
 };
 
-/// Whether rows of so many columns from these addresses begin and end at multiples of sixteen bytes
-/// (launch.cuh); a null pointer stands for rows that there are not.
-template <class T, class... Rest>
-bool in_whole_runs(int64_t cols, const T* first, const Rest*... rest) {
-  const auto whole = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  return cols * static_cast<int64_t>(sizeof(T)) % 16 == 0 && whole(first) && (whole(rest) && ...);
-}
-
 /// Standardises a row and applies gain and bias. Rows of up to 1e30 do not overflow: where the
 /// plain variance leaves the number range, it is computed again from the row divided by a power of
 /// two near its largest entry.
@@ -41,7 +33,7 @@ struct LayerNormForward {
   const T *x, *gain, *bias;
   T *out, *center, *rstd;  // center and rstd [rows]: what the pullback needs
 
-  bool whole_runs() const { return in_whole_runs(shape.cols, x, gain, bias, out); }
+  Runs runs() const { return runs_of(shape.cols, x, gain, bias, out); }
 
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t row) const {
@@ -135,9 +127,7 @@ struct LayerNormBackward {
   const T *x, *gain, *bias, *center, *rstd, *d_out;
   T *d_x, *part_gain, *part_bias;
 
-  bool whole_runs() const {
-    return in_whole_runs(shape.cols, x, gain, bias, d_out, d_x, part_gain, part_bias);
-  }
+  Runs runs() const { return runs_of(shape.cols, x, gain, bias, d_out, d_x, part_gain, part_bias); }
 
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t chunk) const {

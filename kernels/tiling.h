@@ -29,6 +29,13 @@ inline constexpr bool kRereads = requires {
 };
 
 template <class Program>
+constexpr bool is_apart() {
+  if constexpr (requires { Program::kApart; })
+    return Program::kApart;
+  else
+    return false;
+}
+template <class Program>
 constexpr int warp_blocks() {  // 0: as the compiler likes it
   if constexpr (requires { Program::kWarpBlocks; })
     return Program::kWarpBlocks;
@@ -55,10 +62,11 @@ template <class Program>
 struct RowProgram {
   using Scalar = typename Program::Scalar;
   static constexpr bool kLongRuns = detail::kLongRuns<Program>;
-  static constexpr bool kRereads = detail::kRereads<Program>;
+  static constexpr bool kRereads = detail::kRereads<Program>, kApart = detail::is_apart<Program>();
   static constexpr int kWarpBlocks = detail::warp_blocks<Program>();
-  bool whole_runs() const requires requires(const Program& p) { p.whole_runs(); }
-  { return program.whole_runs(); }
+  static constexpr int kWidest = detail::widest<Program>();
+  Runs runs() const requires requires(const Program& p) { p.runs(); }
+  { return program.runs(); }
   Program program;
 };
 
@@ -100,13 +108,21 @@ template <class Program>
 inline constexpr int kWidestHeld = kRereads<Program> ? 16384 / sizeof(typename Program::Scalar)
                                                      : 1024;
 
+// Whether a GPU has groups of 512 and of 2048 elements, too: where a thread holds but eight of many
+// rows, and rows may be long.
+template <class Program>
+inline constexpr bool kSteps = kRereads<Program>&& widest<Program>() > 1024 &&
+                               !(kLongRuns<Program> && sizeof(typename Program::Scalar) == 4);
+
 // Elements of a row that the GPU's group for this width holds; a streaming group holds any number.
 template <class Program>
 constexpr int64_t held_elements(int64_t width) {
   if (kRereads<Program> && width <= 64) return 64;
   if (width <= 128) return 128;
   if (kRereads<Program> && width <= 256) return 256;
+  if (kSteps<Program> && width <= 512) return 512;
   if (width <= 1024) return 1024;
+  if (kSteps<Program> && kWidestHeld < Program >> 2048 && width <= 2048) return 2048;
   return width <= kWidestHeld<Program> ? kWidestHeld<Program> : std::numeric_limits<int64_t>::max();
 }
 

@@ -11,6 +11,7 @@ constexpr int64_t kColumns = 16;  // of x, a tile: the line of float32 that one 
 template <class T>
 struct TransposeTile {
   using Scalar = T;
+  static constexpr bool kApart = true;
   int64_t rows, cols, tiles;  // tiles a member
   const T* x;
   T* out;

@@ -35,6 +35,7 @@ struct SwapDiagonal {
 template <class From, class To>
 struct ScaleLower {
   using Scalar = double;
+  static constexpr bool kApart = true;
   int64_t n;
   double value;
   const double* scale;
@@ -59,7 +60,8 @@ struct ScaleLower {
   }
 };
 
-/// A tile of 32 x 32: what it reads down columns stays in the cache.
+/// A tile of 32 x 32, in patches: a GPU's warp writes eight elements of four rows, four sectors of
+/// memory, and reads four of eight rows.
 template <class T>
 struct MirrorLower {
   using Scalar = T;
@@ -70,12 +72,12 @@ struct MirrorLower {
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t tile_row, int64_t tile_col) const {
     if (tile_col > tile_row) return;
-    const int64_t row = tile_row * kSide, col = tile_col * kSide;
-    const int64_t cols = n - row < kSide ? n - row : kSide;  // of what is written
-    const int64_t rows = n - col < kSide ? n - col : kSide;
-    g.each(rows * cols, [&](auto e) {
-      const int64_t j = col + e / cols, i = row + e % cols;
-      if (i > j) a[j * n + i] = a[i * n + j];
+    constexpr int64_t kTall = 4, kWide = 8, kPatch = kTall * kWide, kAcross = kSide / kWide;
+    g.each(kSide * kSide, [&](auto e) {
+      const int64_t patch = e / kPatch, within = e % kPatch;
+      const int64_t i = tile_row * kSide + patch % kAcross * kWide + within % kWide;
+      const int64_t j = tile_col * kSide + patch / kAcross * kTall + within / kWide;
+      if (i > j && i < n) a[j * n + i] = a[i * n + j];
     });
   }
 };
@@ -83,6 +85,7 @@ struct MirrorLower {
 template <class T>
 struct MirrorTiles {
   using Scalar = T;
+  static constexpr bool kApart = true;
   static constexpr int kTile = MirrorLower<T>::kSide * MirrorLower<T>::kSide;
   static constexpr int kNarrowest = kTile, kWidest = kTile;
   int64_t across;

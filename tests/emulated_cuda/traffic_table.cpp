@@ -59,7 +59,8 @@ std::string inside(const std::string& name, std::size_t opening) {
 std::string name_of(const void* kernel) {
   std::string name = ask("-f", kernel);
   name = name.substr(0, name.find('\n'));
-  for (const char* part : {"keel::", "(anonymous namespace)::", "detail::", "emulated::", "void "})
+  for (const char* part :
+       {"keel::", "(Runs)", "(anonymous namespace)::", "detail::", "emulated::", "void "})
     drop(name, part);
   name = name.substr(0, name.find('('));
   if (name.starts_with("tile_kernel<")) name = inside(name, name.find(">, ") + 3);

@@ -177,6 +177,20 @@ TEST_CASE("traffic: what streams touches the sectors it needs, once") {
   }
 }
 
+TEST_CASE("traffic: rows that begin anywhere take few more sectors than they have") {
+  // 32 floats that begin anywhere lie in five sectors in place of four, if not in four.
+  for (const std::int64_t cols : {65, 769})
+    for (const auto& work : {traffic_works::layer_norm_forward(64, cols),
+                             traffic_works::layer_norm_backward(64, cols)}) {
+      CAPTURE(work.label);
+      check_kernel(traffic_works::counted(work).at(0), 1.25);
+    }
+  check_kernel(traffic_works::counted(traffic_works::gather(500, 9)).at(0));
+  const std::vector<traffic_works::Work> triangles = traffic_works::triangles(128);
+  check_space(traffic_works::counted(triangles[0]).at(0), Space::device, 2, 1);  // mirror_lower
+  check_kernel(traffic_works::counted(triangles[1]).at(0));
+}
+
 TEST_CASE("traffic: short rows of Layer Norm take few of nvcc's instructions" *
           doctest::skip(!runs_nvcc())) {
   // While an H200's memory moves a row of 128 four schedulers issue 200 forward and 300 backward:

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "../../kernels/adam.h"
+#include "../../kernels/attention.h"
 #include "../../kernels/factor_gram.h"
 #include "../../kernels/gather_rows.h"
 #include "../../kernels/kernel_pairs.h"
@@ -75,6 +76,18 @@ inline std::vector<Work> maps() {
                      mse(tape.leaf(x), y);
                    }});
   return works;
+}
+
+/// Figure 7's sequences: heads of 16, 29 places.
+inline std::vector<Work> attentions() {
+  const Tensor qkv = draw({4 * 29, 192});
+  const auto tape = std::make_shared<Tape>();
+  const Var out = attention(tape->leaf(qkv), 29, 4);
+  return {{"attention forward, 4 x 29 x 64", [=] { attention(qkv, 29, 4); }},
+          {"attention backward, 4 x 29 x 64", [=, d = draw({4 * 29, 64})] {
+             GradientSink sink;
+             tape->backward(out, d, sink);
+           }}};
 }
 
 inline Work gather(std::int64_t rows, std::int64_t cols) {
@@ -162,12 +175,13 @@ inline Work fused(const char* name, int inputs, std::int64_t members, std::int64
 
 inline std::vector<Work> all() {
   std::vector<Work> works;
-  for (const std::int64_t cols : {64, 128, 256, 768, 4096}) {
+  for (const std::int64_t cols : {64, 65, 128, 256, 768, 769, 1280, 4096}) {
     works.push_back(layer_norm_forward(cols < 1000 ? 64 : 4, cols));
     works.push_back(layer_norm_backward(cols < 1000 ? 64 : 4, cols));
   }
   for (Work& work : maps()) works.push_back(std::move(work));
   works.push_back(gather(500, 9));
+  for (Work& work : attentions()) works.push_back(std::move(work));
   for (Work& work : triangles(128)) works.push_back(std::move(work));
   works.push_back(pairs(8, 256));
   works.push_back(gram(256, 86));

@@ -47,7 +47,7 @@ struct Repeat {
   static constexpr int kCols = 20;
   const float* x;
   float* into;
-  bool whole_runs() const { return true; }
+  Runs runs() const { return Runs::whole; }
   template <class Group>
   void operator()(Group g, int64_t row) const {
     const auto mine = g.load(kCols, x + row * kCols);
@@ -62,9 +62,13 @@ struct Repeat {
 using Float = CudaGroup<128, 8, float>;
 using Quarter = CudaGroup<8, 16, float>;
 using Eighth = CudaGroup<4, 16, float>;
-using WholeQuarter = CudaGroup<8, 16, float, true>;
-using WholeWarp = CudaGroup<32, 32, float, true>;
-using WholeDoubles = CudaGroup<256, 4, double, true>;
+using WholeQuarter = CudaGroup<8, 16, float, Runs::whole>;
+using WholeWarp = CudaGroup<32, 32, float, Runs::whole>;
+using WholeDoubles = CudaGroup<256, 4, double, Runs::whole>;
+using Apart = CudaGroup<32, 32, float, Runs::none>;
+using ApartDoubles = CudaGroup<64, 4, double, Runs::none>;
+using ApartStreaming = CudaGroup<512, 0, float, Runs::none>;
+using WholeStreaming = CudaGroup<512, 0, float, Runs::whole>;
 TYPE_TO_STRING_AS("eighth of a warp", Eighth);
 TYPE_TO_STRING_AS("quarter of a warp", Quarter);
 TYPE_TO_STRING_AS("half a warp", CudaGroup<16, 16, float>);
@@ -82,12 +86,19 @@ TYPE_TO_STRING_AS("16 warps of floats", CudaGroup<512, 8, float>);
 TYPE_TO_STRING_AS("16 warps of floats, streaming", CudaGroup<512, 0, float>);
 TYPE_TO_STRING_AS("16 warps of doubles, streaming", CudaGroup<512, 0, double>);
 
+TYPE_TO_STRING_AS("warp of long rows, elements apart", Apart);
+TYPE_TO_STRING_AS("2 warps of doubles, elements apart", ApartDoubles);
+TYPE_TO_STRING_AS("16 warps, elements apart, streaming", ApartStreaming);
+TYPE_TO_STRING_AS("16 warps, whole runs, streaming", WholeStreaming);
+TYPE_TO_STRING_AS("2 warps of floats", CudaGroup<64, 8, float>);
+
 TEST_CASE_TEMPLATE("laws of a GPU's group", Group, CudaGroup<32, 4, float>,
                    CudaGroup<32, 4, double>, Float, CudaGroup<256, 4, double>,
                    CudaGroup<512, 8, float>, CudaGroup<512, 0, float>, CudaGroup<512, 0, double>,
                    Eighth, CudaGroup<16, 16, float>, CudaGroup<16, 4, double>,
                    CudaGroup<64, 4, double>, Quarter, WholeQuarter, CudaGroup<32, 32, float>,
-                   WholeWarp, WholeDoubles) {
+                   WholeWarp, WholeDoubles, Apart, ApartDoubles, ApartStreaming, WholeStreaming,
+                   CudaGroup<64, 8, float>) {
   for (const int64_t n : lengths<Group>())
     // Off by one element: accesses of 16 bytes are not allowed there.
     for (const int64_t offset : {0, 1}) {
