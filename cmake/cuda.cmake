@@ -24,9 +24,10 @@ if(NOT KEEL_CUDA STREQUAL "OFF" AND NOT KEEL_SANITIZE)
     if(NOT DEFINED ENV{CUDAHOSTCXX})
       set(ENV{CUDAHOSTCXX} "${CMAKE_CXX_COMPILER}")
     endif()
-    # RTX 3090 and H200; must be known before the language is enabled.
+    # RTX 3090 and H200, and what an A100's driver compiles by itself; must be known before the
+    # language is enabled.
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES "86;90" CACHE STRING "GPU generations to compile for")
+      set(CMAKE_CUDA_ARCHITECTURES "80-virtual;86;90" CACHE STRING "GPU generations to compile for")
     endif()
     # The driver is only asked for when a program uses the GPU: the program starts without one.
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)

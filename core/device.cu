@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <mutex>
@@ -38,6 +39,8 @@ void cuda_check(cudaError_t status, const char* what) {
 
 namespace {
 
+constexpr int kMostGpus = 64;
+
 struct Visible {
   int count = 0;
   std::string why_none;
@@ -54,6 +57,7 @@ const Visible& visible() {
     } else if (v.count == 0) {
       v.why_none = "the CUDA driver sees no GPU";
     }
+    v.count = std::min(v.count, kMostGpus);
     return v;
   }();
   return found;
@@ -72,7 +76,9 @@ cudaStream_t default_stream(int index) {
   return streams[index];
 }
 
-thread_local std::vector<void*> scoped_streams;  // by GPU; null: the default stream
+// By GPU; null: the default stream. Nothing to destroy, as tensors with static storage ask for it
+// when the thread's own things are gone.
+thread_local std::array<void*, kMostGpus> scoped_streams{};
 
 }  // namespace
 
@@ -82,7 +88,7 @@ std::string why_no_cuda() { return visible().why_none; }
 void* current_stream(Device device) {
   if (device.is_cpu()) return nullptr;
   const auto index = static_cast<std::size_t>(device.index());
-  if (index < scoped_streams.size() && scoped_streams[index]) return scoped_streams[index];
+  if (scoped_streams[index]) return scoped_streams[index];
   return default_stream(device.index());
 }
 
@@ -115,7 +121,6 @@ void StreamScope::enter(const Stream& stream) {
   else
     synchronize(device_);
   const auto index = static_cast<std::size_t>(device_.index());
-  if (scoped_streams.size() <= index) scoped_streams.resize(index + 1, nullptr);
   previous_ = std::exchange(scoped_streams[index], stream.stream_);
 }
 

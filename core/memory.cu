@@ -37,6 +37,16 @@ void* host_allocate(std::size_t bytes) {
   return data;
 }
 
+#ifdef KEEL_WITH_CUDA
+// Some virtual GPUs have none: there a request, and what is given back, waits for all that runs.
+bool has_memory_pools(Device device) noexcept {
+  int has = 0;
+  if (cudaDeviceGetAttribute(&has, cudaDevAttrMemoryPoolsSupported, device.index()) != cudaSuccess)
+    cudaGetLastError();
+  return has != 0;
+}
+#endif
+
 void* system_allocate(Device device, std::size_t bytes) {
   if (device.is_cpu()) {
     // Linux promises memory it does not have; looking first turns a later kill into an error.
@@ -53,12 +63,14 @@ void* system_allocate(Device device, std::size_t bytes) {
                      "hold all that it takes",
                      bytes);
   void* data = nullptr;
-  const cudaError_t status = cudaMallocAsync(&data, bytes, stream_of(device));
+  const cudaError_t status = has_memory_pools(device)
+                                 ? cudaMallocAsync(&data, bytes, stream_of(device))
+                                 : cudaMalloc(&data, bytes);
   if (status == cudaErrorMemoryAllocation || status == cudaErrorInvalidValue) {  // of such a size
     cudaGetLastError();
     return nullptr;
   }
-  cuda_check(status, "cudaMallocAsync");
+  cuda_check(status, "cudaMalloc");
   return data;
 #else
   return nullptr;
@@ -68,8 +80,9 @@ void* system_allocate(Device device, std::size_t bytes) {
 void system_free(Device device, void* data) noexcept {
   if (device.is_cpu()) return std::free(data);
 #ifdef KEEL_WITH_CUDA
-  // Unchecked, and nobody else's error later.
-  if (cudaFreeAsync(data, stream_of(device)) != cudaSuccess) cudaGetLastError();
+  const cudaError_t status =
+      has_memory_pools(device) ? cudaFreeAsync(data, stream_of(device)) : cudaFree(data);
+  if (status != cudaSuccess) cudaGetLastError();  // unchecked, and nobody else's error later
 #endif
 }
 
@@ -92,7 +105,8 @@ class Pool {
  public:
   explicit Pool(Device device) : device_(device) {
 #ifdef KEEL_WITH_CUDA
-    if (device.is_cuda()) {  // keep what was freed: the driver's default gives it back at each sync
+    // Keep what was freed: the driver's default gives it back at each sync.
+    if (device.is_cuda() && has_memory_pools(device)) {
       cudaMemPool_t pool;
       cuda_check(cudaDeviceGetDefaultMemPool(&pool, device.index()), "cudaDeviceGetDefaultMemPool");
       std::uint64_t threshold = ~std::uint64_t{0};

@@ -19,6 +19,8 @@ void forget_stream(Device device, void* stream) noexcept;  // it is idle and abo
 void settle_stream(Device device);  // waits for the current one; what was freed there any may take
 }  // namespace detail
 
+/// Another thread may have one of a GPU's once the stream that wrote or reads it has been waited
+/// for: the block goes to the stream of whoever lets go of it last.
 class Storage {
  public:
   Storage() = default;

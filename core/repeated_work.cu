@@ -24,13 +24,14 @@ RecordedWork::RecordedWork(Device gpu, const std::function<void()>& work) : devi
   cuda_check(cudaStreamEndCapture(stream, &graph), "end capture");
   cudaGraphExec_t executable = nullptr;
   const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
-  cudaGraphDestroy(graph);
+  if (cudaGraphDestroy(graph) != cudaSuccess) cudaGetLastError();
   cuda_check(status, "instantiate graph");
   graph_ = executable;
 }
 
 RecordedWork::~RecordedWork() {
-  if (graph_) cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph_));
+  if (graph_ && cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph_)) != cudaSuccess)
+    cudaGetLastError();  // unchecked, and nobody else's later
 }
 
 void RecordedWork::replay() {

@@ -8,7 +8,8 @@
 
 namespace keel {
 
-/// What `work` gives a GPU's current stream to do, recorded as a CUDA graph and not yet done.
+/// What `work` gives a GPU's current stream to do, recorded as a CUDA graph and not yet done. Who
+/// records it replays it: products in it name a workspace of the thread's.
 ///
 /// `work` must have run before on this stream, so that the pool holds all memory that it takes
 /// (system_allocations); it must not wait for the device. What it frees goes back to the pool, but
@@ -31,8 +32,8 @@ class RecordedWork {
 
 /// Runs `work`, which must not wait for its device and must do the same each time. On a GPU the
 /// first run is an ordinary one, the second is recorded, and all from there on are replays on the
-/// caller's stream. The memory that `work` takes for itself is kept from everybody else. On the CPU
-/// it is called.
+/// caller's stream; all of one thread. The memory that `work` takes for itself is kept from
+/// everybody else. On the CPU it is called.
 class RepeatedWork {
  public:
   RepeatedWork(Device device, std::function<void()> work);

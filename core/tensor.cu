@@ -7,6 +7,7 @@
 #include <thrust/transform.h>
 
 #include <cstring>
+#include <stdexcept>
 
 #include "cuda.cuh"
 
@@ -19,7 +20,12 @@ void with_policy(Device device, F&& f) {
 #ifdef KEEL_WITH_CUDA
   if (device.is_cuda()) {
     cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-    f(thrust::cuda::par_nosync.on(stream_of(device)));
+    try {
+      f(thrust::cuda::par_nosync.on(stream_of(device)));
+    } catch (const std::runtime_error& error) {  // of Thrust's own
+      cudaGetLastError();
+      fail<DeviceError>("cuda", "{}", error.what());
+    }
     return;
   }
 #endif

@@ -7,6 +7,9 @@
 #include <cusolverDn.h>
 
 #include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "../core/cuda.cuh"
 #include "../core/tensor.h"
@@ -23,20 +26,45 @@ inline void cusolver_check(cusolverStatus_t status, const char* what) {
                      what, static_cast<int>(status));
 }
 
-// A handle per thread and GPU, with a workspace of its own: products recorded into a CUDA graph
-// must not allocate. It follows the thread from stream to stream, which StreamScope makes safe by
-// waiting. Products in float32 are pedantic: no TF32, whatever the environment asks for. In float64
-// that would only leave tensor cores unused, which are as exact there.
+/// This thread's Handle for a GPU. What a thread leaves the next one takes, as making one is slow
+/// and takes memory of the card; none is ever destroyed, as a recorded graph may name what it
+/// holds.
+template <class Handle>
+Handle& handle_of_thread(Device device) {
+  struct Idle {
+    std::mutex mutex;
+    std::multimap<int, std::unique_ptr<Handle>> handles;  // by GPU
+  };
+  static Idle& idle = *new Idle();
+  struct Mine {
+    std::map<int, std::unique_ptr<Handle>> handles;
+    ~Mine() {
+      const std::lock_guard lock(idle.mutex);
+      for (auto& [gpu, handle] : handles) idle.handles.emplace(gpu, std::move(handle));
+    }
+  };
+  thread_local Mine mine;
+  std::unique_ptr<Handle>& handle = mine.handles[device.index()];
+  if (!handle) {
+    const std::lock_guard lock(idle.mutex);
+    if (auto left = idle.handles.extract(device.index())) handle = std::move(left.mapped());
+  }
+  if (!handle) handle = std::make_unique<Handle>();
+  return *handle;
+}
+
+// With a workspace of its own: products recorded into a CUDA graph must not allocate. It follows
+// the thread from stream to stream, which StreamScope makes safe by waiting. Products in float32
+// are pedantic: no TF32, whatever the environment asks for. In float64 that would only leave tensor
+// cores unused, which are as exact there.
 inline cublasHandle_t cublas_handle(Device device, DType dtype) {
   struct Handle {
     cublasHandle_t handle = nullptr;
     Storage workspace;
   };
   constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what cuBLAS advises for Hopper
-  void* stream = current_stream(device);  // first: what it keeps must outlive the handles
-  thread_local std::map<int, Handle> handles;
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  Handle& entry = handles[device.index()];
+  Handle& entry = handle_of_thread<Handle>(device);
   if (!entry.workspace) {
     if (!entry.handle) cublas_check(cublasCreate(&entry.handle), "cublasCreate");
     entry.workspace = Storage(device, kWorkspace);
@@ -45,7 +73,7 @@ inline cublasHandle_t cublas_handle(Device device, DType dtype) {
   cublas_check(cublasSetMathMode(entry.handle, mode), "cublasSetMathMode");
   // Each time: another stream may have the address of one that is gone. It takes the workspace
   // away.
-  cublas_check(cublasSetStream(entry.handle, static_cast<cudaStream_t>(stream)), "cublasSetStream");
+  cublas_check(cublasSetStream(entry.handle, stream_of(device)), "cublasSetStream");
   cublas_check(cublasSetWorkspace(entry.handle, entry.workspace.data(), kWorkspace),
                "cublasSetWorkspace");
   return entry.handle;
@@ -57,9 +85,8 @@ struct SolverHandle {
 };
 
 inline SolverHandle solver_cusolver(Device device) {
-  thread_local std::map<int, SolverHandle> handles;
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  SolverHandle& solver = handles[device.index()];
+  SolverHandle& solver = handle_of_thread<SolverHandle>(device);
   if (!solver.params) {
     if (!solver.handle) cusolver_check(cusolverDnCreate(&solver.handle), "cusolverDnCreate");
     cusolver_check(cusolverDnCreateParams(&solver.params), "cusolverDnCreateParams");

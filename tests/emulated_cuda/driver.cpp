@@ -95,6 +95,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle:
       return "invalid resource handle";
+    case cudaErrorNotSupported:
+      return "operation not supported";
     case cudaErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
     case cudaErrorStreamCaptureInvalidated:
@@ -126,7 +128,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int device) {
   if (device < 0 || device >= kDevices) return result(cudaErrorInvalidDevice);
-  *value = what == cudaDevAttrComputeCapabilityMajor ? capability().major : capability().minor;
+  *value = what == cudaDevAttrComputeCapabilityMajor   ? capability().major
+           : what == cudaDevAttrComputeCapabilityMinor ? capability().minor
+                                                       : has_memory_pools();
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
@@ -138,7 +142,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   if (device < 0 || device >= kDevices) return result(cudaErrorInvalidDevice);
   *pool = &memory_of(device);
-  return cudaSuccess;
+  return result(has_memory_pools() ? cudaSuccess : cudaErrorNotSupported);
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
@@ -165,25 +169,51 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 
+namespace {
+
+void run_device(int device) {
+  for (Stream* stream : streams())
+    if (stream->device == device) run_all(*stream);
+  run_abandoned();
+}
+
+}  // namespace
+
 // A recorded allocation would be the graph's own, which a pool must not keep: refused.
 cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t stream) {
   const std::lock_guard lock(driver_mutex());
   if (!known(stream) || stream->device != device_now) return result(cudaErrorInvalidResourceHandle);
   if (refused_while_recording(*stream)) return result(cudaErrorStreamCaptureUnsupported);
+  if (!has_memory_pools()) return result(cudaErrorNotSupported);
   Memory& memory = memory_of(stream->device);
   *data = memory.allocate(bytes);
   if (!*data) {  // what waits to be freed
-    for (Stream* other : streams())
-      if (other->device == stream->device) run_all(*other);
-    run_abandoned();
+    run_device(stream->device);
     *data = memory.allocate(bytes);
   }
   return result(*data ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+// Both wait for all that the device has to do.
+cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+  const std::lock_guard lock(driver_mutex());
+  run_device(device_now);
+  *data = memory_of(device_now).allocate(bytes);
+  return result(*data ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+cudaError_t cudaFree(void* data) {
+  const std::lock_guard lock(driver_mutex());
+  for (int device = 0; device < kDevices; ++device)
+    if (memory_of(device).spans(data)) {
+      run_device(device);
+      if (!memory_of(device).free(data)) give_up("a free of what was not allocated");
+    }
+  return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
   const std::lock_guard lock(driver_mutex());
   if (!known(stream)) return result(cudaErrorInvalidResourceHandle);
   if (refused_while_recording(*stream)) return result(cudaErrorStreamCaptureUnsupported);
+  if (!has_memory_pools()) return result(cudaErrorNotSupported);
   enqueue(*stream, [data, device = stream->device] {
     if (!memory_of(device).free(data)) give_up("a free of what was not allocated");
   });

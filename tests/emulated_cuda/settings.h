@@ -19,6 +19,15 @@ inline Capability& capability() {
   return it;
 }
 
+/// Whether devices have pools of memory, which a few virtual ones have not: KEEL_EMULATED_POOLS=0.
+inline bool has_memory_pools() {
+  static const bool has = [] {
+    const char* asked = std::getenv("KEEL_EMULATED_POOLS");
+    return !asked || std::atoi(asked) != 0;
+  }();
+  return has;
+}
+
 /// Whether launches for tensors of the CPU are emulated too, at once and without a stream.
 inline bool& takes_cpu_tensors() {
   static bool it = false;
