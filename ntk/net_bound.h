@@ -32,7 +32,8 @@ struct NetBound {
   double largest() const;            ///< of |f| over outputs and ends
 };
 
-/// The interval of each output of a net of one member, for every input, as real arithmetic has it:
+/// The interval of each output of a net of one member, for every input, as real arithmetic has it;
+/// no intervals where it has no Layer Norm:
 /// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own.
 /// Throws keel::Error for an ensemble.
 NetBound bound_net(const Net& net, const NetBoundOptions& options = {});

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "../../core/random.h"
 
@@ -57,10 +58,10 @@ void shake_norm(const Transformer& net, std::uint64_t seed) {
 }
 
 // A net whose blocks add nothing: last . LN(weight x + bias + place).
-Transformer without_blocks(std::int64_t length, std::uint64_t seed) {
+Transformer without_blocks(std::int64_t length, std::uint64_t seed, std::int64_t width = 8) {
   TransformerOptions options;
   options.length = length;
-  options.width = 8;
+  options.width = width;
   options.hidden = 2;
   options.blocks = 1;
   options.seeds = {seed};
@@ -154,6 +155,105 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("transformer bound: nearly all mean, and a place that is nearly a value, at once") {
+  for (const double large : {1e3, 3e4, 9e4, 1e7})
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      const Transformer net = without_blocks(1, seed);
+      const auto at = [&](std::size_t p) {
+        return net.layout().view(net.flat(), p).data<double>();
+      };
+      double *weight = at(0), *bias = at(1), *last = at(13), mean = 0;
+      for (int i = 0; i < 8; ++i) mean += weight[i] / 8;
+      const std::vector<double> other = normal({8}, {seed, 9}, 100, DType::f64).to_vector<double>();
+      for (int i = 0; i < 8; ++i) {
+        bias[i] = 150 * large * (weight[i] - mean) + other[static_cast<std::size_t>(i)];
+        weight[i] += large / 2;
+      }
+      for (const std::size_t p : {2u, 4u}) scale_parameter(net, p, 0);
+      fill(net.layout().view(net.flat(), 3), 1);
+      // The last layer looks along what is left of the bias across the weight.
+      long double w[8], rest[8], of_w = 0, of_rest = 0, ww = 0, wr = 0, rr = 0, wl = 0, rl = 0;
+      for (int i = 0; i < 8; ++i) of_w += weight[i] / 8.0L, of_rest += bias[i] / 8.0L;
+      for (int i = 0; i < 8; ++i) {
+        w[i] = weight[i] - of_w;
+        rest[i] = bias[i] - of_rest;
+        ww += w[i] * w[i];
+        wr += w[i] * rest[i];
+      }
+      for (int i = 0; i < 8; ++i) {
+        rest[i] -= wr / ww * w[i];
+        rr += rest[i] * rest[i];
+      }
+      for (int i = 0; i < 8; ++i) {
+        last[i] = 0.1 * last[i] + static_cast<double>(rest[i] / std::sqrt(rr));
+        wl += w[i] * last[i];
+        rl += rest[i] * last[i];
+      }
+      const Interval proved = bound_transformer(net);
+      for (const long double beside : {0.99L, 1.0L, 1.01L}) {
+        const double f = exactly(net, beside * rr / ww * wl / rl - wr / ww);
+        CHECK(f <= proved.high);
+        CHECK(f >= proved.low);
+        CHECK(f > 0.99 * proved.high);
+      }
+    }
+}
+
+TEST_CASE("transformer bound: a mean of many large weights, whose rounding all goes one way") {
+  constexpr int kWidth = 1024;
+  const Transformer net = without_blocks(1, 3, kWidth);
+  const auto at = [&](std::size_t p) { return net.layout().view(net.flat(), p).data<double>(); };
+  double *weight = at(0), *last = at(13);
+  fill(net.layout().view(net.flat(), 3), 1);
+  scale_parameter(net, 4, 0);
+  for (const double large : {8.2e4, 8.5e4, 8.8e4})
+    for (const double side : {-1.0, 1.0}) {
+      for (int i = 0; i < kWidth; ++i) {
+        const double sign = i % 2 == 0 ? -1 : 1;
+        weight[i] = large + sign;
+        last[i] = (sign + side) / 32;  // the mean's error is along the second
+      }
+      const Interval proved = bound_transformer(net);
+      for (const long double x : {-1e30L, 1e30L}) {
+        CHECK(exactly(net, x) <= proved.high);
+        CHECK(exactly(net, x) >= proved.low);
+      }
+    }
+}
+
+TEST_CASE("transformer bound: numbers whose squares are none") {
+  for (const double small : {1e-150, 1e-158, 1e-160, 1e-161, 3e-162, 1e-200}) {
+    CAPTURE(small);
+    const Transformer net = without_blocks(1, 2, 4);
+    scale_parameter(net, 0, small);
+    const Interval proved = bound_transformer(net);
+    Found found;
+    for (const double x : {-1.0, 0.0, 1.0})
+      found.look(net, Tensor::full({1, 1}, x * std::min(1e300, 1e40 / small), DType::f64));
+    CHECK(found.low >= proved.low);
+    CHECK(found.high <= proved.high);
+  }
+  // Hidden units of next to nothing, of which much is made; behind an embedding of one value or of
+  // many.
+  for (const bool one : {true, false}) {
+    const Transformer net(
+        {.length = 1, .width = 4, .heads = 1, .hidden = 2, .blocks = 1, .dtype = DType::f64});
+    for (const std::size_t p : {7u, 8u, 10u, 11u, 12u, 13u, 14u}) scale_parameter(net, p, 0);
+    const auto at = [&](std::size_t p) { return net.layout().view(net.flat(), p).data<double>(); };
+    if (one) fill(net.layout().view(net.flat(), 0), 0.75);  // which the mean takes away
+    double *hidden = at(9), *back = at(11);
+    for (int i = 0; i < 4; ++i) hidden[4 + i] = -(hidden[i] *= 1e-170);
+    at(3)[3] = 0;
+    back[6] = back[7] = 1e170;  // of both units, into the one that no norm gives anything
+    at(13)[3] = 1;
+    const Interval proved = bound_transformer(net);
+    const Found found = search(net, 5);
+    CHECK(found.high > 0.1);
+    CHECK(found.low >= proved.low);
+    CHECK(found.high <= proved.high);
+  }
+}
+
 TEST_CASE("transformer bound: an embedding that the Layer Norm sees nothing of, or only that") {
   for (const bool of_values : {true, false}) {
     TransformerOptions options;
@@ -214,6 +314,22 @@ TEST_CASE("transformer bound: what it refuses") {
   scale_parameter(large, 7, 1e300);
   scale_parameter(large, 11, 1e300);
   CHECK(said(large).starts_with("transformer_bound: got weights so large that a bound is ["));
+  // A unit's interval that is no number, though predictions are: 1e320 less all but a little of it.
+  const Transformer lost(
+      {.length = 1, .width = 4, .heads = 1, .hidden = 1, .blocks = 1, .dtype = DType::f64});
+  for (std::size_t p = 7; p < 15; ++p) scale_parameter(lost, p, 0);
+  const auto at = [&](std::size_t p) { return lost.layout().view(lost.flat(), p).data<double>(); };
+  at(13)[0] = 1;
+  const double far = lost.predict(Tensor::full({1, 1}, 1e30, DType::f64)).item();
+  at(13)[0] = 0;
+  at(3)[0] = at(9)[0] = 1e160;
+  at(4)[0] = -std::nextafter(1e160 * std::abs(far), 0.0);
+  at(11)[1] = 1e-300;
+  at(13)[1] = 1;
+  const Tensor out = lost.predict(Tensor::full({1, 1}, far < 0 ? -1e30 : 1e30, DType::f64));
+  CHECK(std::isfinite(out.item()));
+  CHECK(out.item() > 100);
+  CHECK(said(lost).starts_with("transformer_bound: got weights so large that a bound is ["));
   // Of the embedding the bound needs nothing but directions.
   for (const double bad : {std::nan(""), HUGE_VAL}) {
     const Transformer net(options);
