@@ -57,6 +57,7 @@
 #include "nn/trainer.h"
 #include "nn/transformer.h"
 #include "nn/transformer_step.h"
+#include "nn/transformer_weights.h"
 #include "nn/weights.h"
 #include "ntk/certificate.h"
 #include "ntk/empirical_kernel.h"

@@ -57,6 +57,11 @@ TrainedNet trained_net(const std::string& net, const std::string& weights,
         "note: {} has no {}: taken as zeros, as PyTorch's bias=False means; not so of a "
         "torch.nn.RMSNorm, or where the writer left out what two layers share",
         weights, fmt::join(result.zero_biases, ", ")));
+  if (standardise.empty() && written != content.metadata.end() && written->second != "none")
+    context.note(
+        fmt::format("note: {} is of a net that keel trained with --standardise {}: without --data "
+                    "these are that table's standardised units",
+                    weights, shown(written->second)));
   return result;
 }
 

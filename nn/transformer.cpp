@@ -132,6 +132,8 @@ Tensor Transformer::predict(const Tensor& x) const {
   return forward(x, constants).value();
 }
 
+Transformer Transformer::clone() const { return to(options_.dtype); }
+
 Transformer Transformer::to(DType dtype) const {
   TransformerOptions options = options_;
   options.dtype = dtype;

@@ -27,11 +27,14 @@ struct TransformerOptions {
 /// Vaswani et al., Attention Is All You Need (2017), without its encoder and its Layer Norms.
 ///
 /// Drawn as in He et al. (2015): weights N(0, g / fan_in), g = 2 where what comes in was a ReLU,
-/// else 1; biases N(0, 0.01); places N(0, 1).
+/// else 1; biases N(0, 0.01); places N(0, 1). Moving is cheap; copying is by clone(), since tensors
+/// share their elements.
 class Transformer {
  public:
   /// Throws keel::Error where a size is below 1, or heads do not divide width.
   explicit Transformer(TransformerOptions options);
+  Transformer(Transformer&&) = default;
+  Transformer& operator=(Transformer&&) = default;
 
   const TransformerOptions& options() const { return options_; }
   std::int64_t members() const { return layout_.members(); }
@@ -46,12 +49,14 @@ class Transformer {
   std::vector<Var> leaves(Tape& tape) const;
 
   /// x [n, length], or [S, n, length] for S > 1 members -> the same shape: at t a prediction of
-  /// x_{t + 1}. Throws ShapeError or DeviceError.
+  /// x_{t + 1}, of x up to there: shorter sequences may be filled up with anything. Throws
+  /// ShapeError or DeviceError.
   Var forward(const Var& x, std::span<const Var> parameters) const;
 
   /// As forward, without a tape.
   Tensor predict(const Tensor& x) const;
 
+  Transformer clone() const;
   Transformer to(DType dtype) const;  ///< a copy, its parameters in that type
 
  private:

@@ -18,7 +18,7 @@ Tensor sequences_for(const Transformer& net, std::int64_t sequences) {
 
 }  // namespace
 
-TransformerStep::TransformerStep(const Transformer& net, std::int64_t sequences,
+TransformerStep::TransformerStep(Transformer& net, std::int64_t sequences,
                                  const OptimiserOptions& optimiser)
     : net_(net),
       x_(sequences_for(net, sequences)),

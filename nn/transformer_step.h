@@ -10,11 +10,11 @@ namespace keel {
 
 /// Trains all members of a transformer at once, on sequences that the caller brings for each step.
 /// On a GPU the step is a recorded CUDA graph from its second run on. The transformer must outlive
-/// it.
+/// it, and stay where it is.
 class TransformerStep {
  public:
   /// Of `sequences` sequences a member. Throws keel::Error where those are none.
-  TransformerStep(const Transformer& net, std::int64_t sequences,
+  TransformerStep(Transformer& net, std::int64_t sequences,
                   const OptimiserOptions& optimiser = AdamOptions());
 
   /// x, y [n, length], or [S, n, length] for S > 1 members, of any dtype and device: at place t of
@@ -29,7 +29,7 @@ class TransformerStep {
  private:
   void differentiate_and_update();
 
-  const Transformer& net_;
+  Transformer& net_;
   Tensor x_, y_, gradients_, loss_;
   Optimiser optimiser_;
   Tape tape_;

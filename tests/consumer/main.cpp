@@ -25,6 +25,17 @@ int main() {
   std::printf("keel %s: d_w %s\n", keel::version(), gradients[w].shape().str().c_str());
   if (gradients[w].shape() != w.shape()) return 1;
 
+  const keel::Tensor seen = keel::normal({8, 5}, {.seed = 2, .stream = 1});
+  const keel::Tensor next = keel::normal({8, 5}, {.seed = 2, .stream = 2});
+  keel::Transformer transformer({.length = 5, .width = 8, .hidden = 16, .seeds = {1}});
+  keel::TransformerStep step(transformer, 8);
+  for (int i = 0; i < 20; ++i) step.run(seen, next);
+  keel::Interval all = keel::bound_transformer(transformer);
+  keel::save_transformer(transformer, "t.safetensors");
+  for (float f : transformer.predict(seen).to_vector<float>())
+    if (!(all.low <= f && f <= all.high)) return 1;
+  std::printf("the transformer is in [%g, %g]\n", all.low, all.high);
+
   const keel::Tensor inputs = keel::normal({10, 3}, {.seed = 1, .stream = 2}, 1, keel::DType::f64);
   const keel::Tensor targets = keel::normal({10, 1}, {.seed = 1, .stream = 3}, 1, keel::DType::f64);
   auto theta = std::make_shared<keel::InfiniteKernel>("dense(128) layernorm relu dense(1)", 3);

@@ -212,6 +212,10 @@ TEST_CASE("certify trained: a note where the net does not fit the rows") {
   CHECK(ran.code == 0);
   CHECK(ran.err.starts_with("note: R^2 is below 0: "));
   CHECK(net.certify({"--data", net.table, "--target", "y"}).err == "");
+  CHECK(net.certify({}).err ==
+        fmt::format("note: {} is of a net that keel trained with --standardise x: without --data "
+                    "these are that table's standardised units\n",
+                    net.weights));
 }
 
 TEST_CASE("certify trained: what makes no sense is refused in one line") {

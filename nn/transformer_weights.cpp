@@ -1,0 +1,118 @@
+#include "transformer_weights.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "safetensors.h"
+
+namespace keel {
+namespace {
+
+constexpr const char* kPrefix = "transformer.";
+
+// What the file says of each option, by name.
+template <class Options, class F>
+void each_size(Options& options, F f) {
+  f("length", options.length);
+  f("width", options.width);
+  f("heads", options.heads);
+  f("hidden", options.hidden);
+  f("blocks", options.blocks);
+}
+
+/// The metadata of a file, number by number.
+class Notes {
+ public:
+  Notes(const SafeTensors& file, const std::string& path) : file_(file), path_(path) {}
+
+  const std::string& text(const std::string& name) const {
+    const auto found = file_.metadata.find(kPrefix + name);
+    check(found != file_.metadata.end(), "load_transformer",
+          "{}: got no '{}{}' in its metadata, wanted a file of save_transformer()", path_, kPrefix,
+          name);
+    return found->second;
+  }
+
+  template <class T>
+  T number(const std::string& name, std::string_view text) const {
+    T value{};
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    check(problem == std::errc() && end == text.data() + text.size(), "load_transformer",
+          "{}: got '{}' for {}{}, wanted a whole number", path_, text, kPrefix, name);
+    return value;
+  }
+
+ private:
+  const SafeTensors& file_;
+  const std::string& path_;
+};
+
+TransformerOptions options_of(const SafeTensors& file, const std::string& path) {
+  const Notes notes(file, path);
+  TransformerOptions options;
+  each_size(options, [&](const char* name, std::int64_t& size) {
+    constexpr std::int64_t kMost = 1 << 20;  // of what a file says no number overflows
+    size = notes.number<std::int64_t>(name, notes.text(name));
+    check(size <= kMost, "load_transformer", "{}: got {} {}, wanted at most {}", path, name, size,
+          kMost);
+  });
+  check(options.blocks <= static_cast<std::int64_t>(file.tensors.size()), "load_transformer",
+        "{}: got {} blocks and {} tensors", path, options.blocks, file.tensors.size());
+  options.layer_norm = notes.number<int>("layer_norm", notes.text("layer_norm")) != 0;
+  options.seeds.clear();
+  for (std::string_view rest = notes.text("seeds"); !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    options.seeds.push_back(notes.number<std::uint64_t>("seeds", rest.substr(0, comma)));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return options;
+}
+
+}  // namespace
+
+void save_transformer(const Transformer& net, const std::string& path) {
+  SafeTensors file;
+  const TransformerOptions& options = net.options();
+  each_size(options, [&](const char* name, std::int64_t size) {
+    file.metadata[std::string(kPrefix) + name] = fmt::format("{}", size);
+  });
+  file.metadata[std::string(kPrefix) + "layer_norm"] = options.layer_norm ? "1" : "0";
+  std::string seeds;
+  for (const std::uint64_t seed : options.seeds)
+    seeds += fmt::format("{}{}", seeds.empty() ? "" : ",", seed);
+  file.metadata[std::string(kPrefix) + "seeds"] = seeds;
+  for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
+    file.tensors.emplace_back(net.layout().entries()[p].name, net.layout().view(net.flat(), p));
+  write_safetensors(path, file);
+}
+
+Transformer load_transformer(const std::string& path, Device device) {
+  const SafeTensors file = read_safetensors(path);
+  TransformerOptions options = options_of(file, path);
+  options.device = device;
+  if (!file.tensors.empty()) options.dtype = file.tensors[0].second.dtype();
+  Transformer net(std::move(options));
+  const auto& entries = net.layout().entries();
+  for (std::size_t p = 0; p < entries.size(); ++p) {
+    const Tensor* found = file.find(entries[p].name);
+    check(found, "load_transformer", "{}: got no tensor '{}'", path, entries[p].name);
+    const Tensor into = net.layout().view(net.flat(), p);
+    check(found->shape() == into.shape() && found->dtype() == into.dtype(), "load_transformer",
+          "{}: got {} {} for '{}', wanted {} {}", path, name_of(found->dtype()), found->shape(),
+          entries[p].name, name_of(into.dtype()), into.shape());
+    for (double value : found->to_vector<double>())
+      check(std::isfinite(value), "load_transformer", "{}: got {} in '{}', wanted finite numbers",
+            path, value, entries[p].name);
+    copy(into, *found);
+  }
+  check(file.tensors.size() == entries.size(), "load_transformer",
+        "{}: got {} tensors, wanted the {} of this transformer", path, file.tensors.size(),
+        entries.size());
+  return net;
+}
+
+}  // namespace keel

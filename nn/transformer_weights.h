@@ -1,0 +1,19 @@
+// Transformers to and from .safetensors files.
+#pragma once
+
+#include <string>
+
+#include "transformer.h"
+
+namespace keel {
+
+/// All parameters, named and shaped as layout() has them, and in the file's metadata what else a
+/// transformer is: sizes, whether it has the Layer Norm, seeds.
+void save_transformer(const Transformer& net, const std::string& path);
+
+/// What save_transformer() wrote, with its dtype. Throws keel::Error with the path and what is
+/// wrong: a file that is none, or not of a transformer; a tensor that is missing, has another shape
+/// or dtype, is not wanted, or holds a number that is not finite.
+Transformer load_transformer(const std::string& path, Device device = {});
+
+}  // namespace keel
