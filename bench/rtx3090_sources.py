@@ -55,9 +55,8 @@ class Launchers:
         wanted(self.PATH, r"kPacked = kLong && kRuns != Runs::none;")
         middle = wanted(self.PATH, r"kMiddle = kPacked \? (\d+) : (\d+) / kDoubled;")
         wanted(self.PATH, r"kBetween = kRereads<Program>;")
-        wanted(self.PATH, r"kSteps = detail::kSteps<Program>;")
-        wanted("kernels/tiling.h", r"kSteps = kRereads<Program> && widest<Program>\(\) > 1024 &&\s+"
-                                   r"!\(kLongRuns<Program> && sizeof\(typename Program::Scalar\) == 4\);")
+        wanted(self.PATH, r"kSteps = has_steps<Program>\(\);")
+        wanted("kernels/tiling.h", r"return kRereads<Program> && widest<Program>\(\) > 1024 && !kHoldsMany;")
         self.widest_read_once = int(held[2])
         self.runs = wanted("kernels/group.h", r"enum class Runs \{ ([\w, ]+) \};")[1].split(", ")
         found = re.findall(self.GROUP, text_of(self.PATH))

@@ -79,7 +79,7 @@ void launch_held(Device device, const Tiling& tiling, const Program& program) {
   constexpr int kMiddle = kPacked ? 16 : 8 / kDoubled;
   constexpr bool kBetween = kRereads<Program>;
   constexpr int kHeld = kWidestHeld<Program>;
-  constexpr bool kSteps = detail::kSteps<Program>;
+  constexpr bool kSteps = has_steps<Program>();
   if constexpr (kBetween && kNarrowest <= 64)
     if (tiling.width <= 64)
       return launch_with<CudaGroup<64 / kNarrow, kNarrow, Scalar, kRuns>>(device, tiling, program);

@@ -111,8 +111,10 @@ inline constexpr int kWidestHeld = kRereads<Program> ? 16384 / sizeof(typename P
 // Whether a GPU has groups of 512 and of 2048 elements, too: where a thread holds but eight of many
 // rows, and rows may be long.
 template <class Program>
-inline constexpr bool kSteps = kRereads<Program>&& widest<Program>() > 1024 &&
-                               !(kLongRuns<Program> && sizeof(typename Program::Scalar) == 4);
+constexpr bool has_steps() {
+  constexpr bool kHoldsMany = kLongRuns<Program> && sizeof(typename Program::Scalar) == 4;
+  return kRereads<Program> && widest<Program>() > 1024 && !kHoldsMany;
+}
 
 // Elements of a row that the GPU's group for this width holds; a streaming group holds any number.
 template <class Program>
@@ -120,10 +122,12 @@ constexpr int64_t held_elements(int64_t width) {
   if (kRereads<Program> && width <= 64) return 64;
   if (width <= 128) return 128;
   if (kRereads<Program> && width <= 256) return 256;
-  if (kSteps<Program> && width <= 512) return 512;
+  constexpr bool kSteps = has_steps<Program>();
+  constexpr int64_t kHeld = kWidestHeld<Program>;
+  if (kSteps && width <= 512) return 512;
   if (width <= 1024) return 1024;
-  if (kSteps<Program> && kWidestHeld < Program >> 2048 && width <= 2048) return 2048;
-  return width <= kWidestHeld<Program> ? kWidestHeld<Program> : std::numeric_limits<int64_t>::max();
+  if (kSteps && kHeld > 2048 && width <= 2048) return 2048;
+  return width <= kHeld ? kHeld : std::numeric_limits<int64_t>::max();
 }
 
 }  // namespace keel::detail

@@ -89,6 +89,14 @@ void bits(Table& table, const std::string& type) {
   table["not." + type] = op([](T a) { return T(~a); });
   table["setp.ne." + type] = op([](T a, T b) { return Pred(a != b); });
   table["shl." + type] = op([](T a, u32 n) { return n < 8 * sizeof(T) ? T(a << n) : T(0); });
+  // The lowest `count` bits of a in b's place, from bit `first` on.
+  table["bfi." + type] = op([](T a, T b, u32 first, u32 count) {
+    for (u32 i = 0; i < (count & 255) && (first & 255) + i < 8 * sizeof(T); ++i) {
+      const T bit = T(T(1) << ((first & 255) + i));
+      b = T(a >> i & 1 ? b | bit : b & ~bit);
+    }
+    return b;
+  });
 }
 
 template <class T>
@@ -165,12 +173,14 @@ void conversions(Table& table) {
   table["cvt.s64.s32"] = op([](s32 a) { return s64(a); });
   table["cvt.f64.f32"] = op([](float a) { return double(a); });
   table["cvt.rn.f32.f64"] = op([](double a) { return float(a); });
+  table["cvt.rn.f32.u32"] = op([](u32 a) { return float(a); });
   table["cvt.rn.f32.s32"] = op([](s32 a) { return float(a); });
   table["cvt.rn.f32.s64"] = op([](s64 a) { return float(a); });
   table["cvt.rn.f64.s32"] = op([](s32 a) { return double(a); });
   table["cvt.rn.f64.u32"] = op([](u32 a) { return double(a); });
   table["cvt.rn.f64.s64"] = op([](s64 a) { return double(a); });
   table["cvt.rzi.s32.f32"] = op([](float a) { return saturated<s32>(a); });
+  table["cvt.rzi.s64.f32"] = op([](float a) { return saturated<s64>(a); });
   table["cvt.rzi.s64.f64"] = op([](double a) { return saturated<s64>(a); });
   table["clz.b32"] = op([](u32 a) { return u32(std::countl_zero(a)); });
   table["clz.b64"] = op([](u64 a) { return u32(std::countl_zero(a)); });

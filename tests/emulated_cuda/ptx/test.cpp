@@ -98,6 +98,11 @@ TEST_CASE("ptx: arithmetic at its edges") {
   const auto one = [](const std::string& body) { return run<int>(body + "\tret;", 1)[0]; };
   CHECK(one("\tshl.b32 %r2, 1, 32;\n\tst.global.u32 [%rd2], %r2;\n") == 0);
   CHECK(one("\tmov.u32 %r2, -8;\n\tshr.s32 %r3, %r2, 40;\n\tst.global.u32 [%rd2], %r3;\n") == -1);
+  CHECK(one("\tmov.b32 %r2, -1;\n\tbfi.b32 %r3, 5, %r2, 4, 3;\n\tst.global.u32 [%rd2], %r3;\n") ==
+        -33);
+  CHECK(one("\tbfi.b32 %r3, -1, 0, 30, 9;\n\tst.global.u32 [%rd2], %r3;\n") == -1073741824);
+  CHECK(one("\tcvt.rn.f32.u32 %f1, -1;\n\tmov.b32 %r2, %f1;\n\tst.global.u32 [%rd2], %r2;\n") ==
+        0x4f800000);
   CHECK(one("\tdiv.s32 %r2, -7, 2;\n\tst.global.u32 [%rd2], %r2;\n") == -3);
   CHECK(one("\trem.s32 %r2, -7, 2;\n\tst.global.u32 [%rd2], %r2;\n") == -1);
   CHECK(one("\tmul.hi.s32 %r2, -1, 1;\n\tst.global.u32 [%rd2], %r2;\n") == -1);
