@@ -167,12 +167,13 @@ def draw_kernels(_, folder):
                 kernel = numpy.load(path)
             except (OSError, ValueError) as problem:
                 sys.exit(f"plot.py: cannot read {path}: {problem}")
-            # A kink on the grid is a pixel by itself: the colours end where all but a few do.
-            low, high = numpy.percentile(kernel, [0, 99.9])
+            # A pixel at the origin may be twice all others: the colours end below it.
+            most = numpy.percentile(kernel, 99.9)
+            alone = kernel.max() > 1.3 * most
             image = axes.imshow(kernel, origin="lower", extent=(-end, end, -end, end),
-                                cmap="viridis", interpolation="nearest", vmin=low, vmax=high)
+                                cmap="viridis", interpolation="nearest", vmax=most if alone else kernel.max())
             bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.04,
-                                  extend="max" if kernel.max() > 1.05 * high else "neither")
+                                  extend="max" if alone else "neither")
             bar.formatter.set_powerlimits((-2, 3))
             bar.outline.set_linewidth(0.4)
             bar.ax.yaxis.get_offset_text().set_fontsize(6)
