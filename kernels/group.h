@@ -76,13 +76,14 @@ KEEL_HD inline int64_t member_offset(int64_t row, int64_t member_rows, int64_t s
 /// runs that are taken apart ask for four times.
 enum class Runs { some, whole, none };
 
-/// For rows of so many columns from these addresses; null stands for rows that there are not. Their
-/// length alone decides which elements are whose, and so in which order sums are made.
+/// Whole, for rows of so many columns from these addresses, or none; null stands for rows that
+/// there are not.
 template <class T, class... Rest>
 Runs runs_of(int64_t cols, const T* first, const Rest*... rest) {
   const auto whole = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  if (cols * static_cast<int64_t>(sizeof(T)) % 16 != 0) return Runs::none;
-  return whole(first) && (whole(rest) && ...) ? Runs::whole : Runs::some;
+  const bool all =
+      cols * static_cast<int64_t>(sizeof(T)) % 16 == 0 && whole(first) && (whole(rest) && ...);
+  return all ? Runs::whole : Runs::none;
 }
 
 /// The members whose partial sums every CPU group combines: 32, as in a warp.

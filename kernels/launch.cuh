@@ -12,9 +12,10 @@
 // could run), that it reads them more than once (kRereads: it also has groups for up to 64 and 256
 // columns), that it keeps few rows in registers, so that a thread may hold 16 or 32 elements of one
 // (kLongRuns), how many blocks of 128 threads a multiprocessor is to hold where a thread has four
-// elements of a row (kWarpBlocks), whose elements are whose (runs(), group.h): a GPU has a kernel
-// for each answer; else it asks where a row begins. A Program that reads rows past its group says
-// kApart: elements are one by one, neighbours' side by side.
+// elements of a row (kWarpBlocks), and whether rows are whole runs of sixteen bytes (runs(),
+// group.h): a GPU has a kernel for those, and one for others, whose threads own elements one by
+// one. A Program that reads rows past its group (kApart) has the latter alone, any other one that
+// asks where a row begins.
 #pragma once
 
 #include <algorithm>
@@ -110,11 +111,8 @@ void launch_cuda(Device device, const Tiling& tiling, const Program& program) {
   check(tiling.width >= kNarrowest && tiling.width <= kWidest, "launch",
         "got rows of {}, wanted {} to {}", tiling.width, kNarrowest, kWidest);
   if constexpr (requires { program.runs(); }) {
-    const Runs runs = program.runs();
-    if (runs == Runs::whole)
+    if (program.runs() == Runs::whole)
       return launch_held<Runs::whole, kNarrowest, kWidest>(device, tiling, program);
-    if (runs == Runs::some)
-      return launch_held<Runs::some, kNarrowest, kWidest>(device, tiling, program);
     launch_held<Runs::none, kNarrowest, kWidest>(device, tiling, program);
   } else {
     constexpr Runs kRuns = is_apart<Program>() ? Runs::none : Runs::some;

@@ -33,7 +33,8 @@ struct Size {
 inline const std::vector<Size>& sizes() {
   static const std::vector<Size> all = {{1, 1},   {3, 1},    {5, 33},   {0, 7},    {53, 64},
                                         {3, 101}, {67, 128}, {4, 131},  {9, 256},  {2, 513},
-                                        {3, 768}, {2, 1025}, {2, 2048}, {2, 5001}, {70000, 3}};
+                                        {3, 768}, {2, 1025}, {2, 2048}, {2, 5001}, {70000, 3},
+                                        {2, 300}, {2, 511},  {2, 2052}, {1, 3001}, {1, 5004}};
   return all;
 }
 /// The sizes small enough for finite differences, and for 32 threads at barriers.
