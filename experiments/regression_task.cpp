@@ -29,7 +29,8 @@ void declare_regression(CLI::App& app, RegressionChoice& choice) {
                  "of the factor, refined in double, and of empirical nets: f32 or f64");
   app.add_option("--data", choice.data, "CSV or whitespace table, with or without a header")
       ->required();
-  app.add_option("--target", choice.target, "column to predict: its name, or its number from 0, -1 the last")
+  app.add_option("--target", choice.target,
+                 "column to predict: its name, or its number from 0, -1 the last")
       ->required();
   app.add_option("--standardise", choice.standardise,
                  "none, x or xy: by mean and population deviation of the training rows")

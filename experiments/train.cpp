@@ -231,7 +231,8 @@ Run declare_train(CLI::App& app) {
   app.add_option("--net", choice->net, "SPEC: \"dense(128) layernorm relu dense(1)\"")->required();
   app.add_option("--data", choice->data, "CSV or whitespace table, with or without a header")
       ->required();
-  app.add_option("--target", choice->target, "column to predict: its name, or its number from 0, -1 the last")
+  app.add_option("--target", choice->target,
+                 "column to predict: its name, or its number from 0, -1 the last")
       ->required();
   app.add_option("--test", choice->test, "table to predict; with the target, to be judged by");
   app.add_option("--standardise", choice->standardise,
