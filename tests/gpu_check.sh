@@ -214,7 +214,7 @@ run_commands() {
   }
   local figure
   for figure in fig1 fig5 fig6; do once "$figure" reproduce "$figure" --seeds $seeds --epochs $epochs --no-plot; done
-  # Rollouts of nets that have learned more magnify what two devices round.
+  # Nets that have learned more magnify what two devices round.
   once fig7 reproduce fig7 --seeds $seeds --epochs 2 --no-plot
   once fig2 reproduce fig2 --seeds $seeds --no-plot
   once theory reproduce theory --seeds 1 --no-plot

@@ -106,11 +106,32 @@ class CompareRuns(unittest.TestCase):
         self.assertEqual(self.run_it("--exact")[0], 1)
 
     def test_trained_nets_have_a_tolerance_of_their_own(self):
-        self.write("a.csv", table([1.0, 2.0]), table([1.0, 2.0001]))
+        self.write("a.csv", table([1.0, 2.0]), table([1.0, 2.001]))
         self.assertEqual(self.run_it()[0], 1)
         self.write("summary.json", summary([1.0], epochs=20), summary([1.0], epochs=20))
         self.assertEqual(self.run_it()[0], 0)
         self.assertEqual(self.run_it("--tolerance", "trained.csv=1e-5")[0], 1)
+
+    def test_rows_of_other_words_have_a_size_of_their_own(self):
+        rows = "net,how,i,y\nplain,alone,1,1e40\nplain,alone,2,5\nnormed,alone,1,2.0\nnormed,alone,2,{}\n"
+        self.write("a.csv", rows.format(1).encode(), rows.format(1.0001).encode())
+        code, text = self.run_it()
+        self.assertEqual((code, "5.0e-05" in text), (1, True), text)
+
+    def test_what_feeds_on_itself_may_differ_between_devices_only(self):
+        rows = "how,y\nalone,{}\nrollout,{}\n"
+        panels = lambda a, b: json.dumps({"panels": [{"how": "alone", "end": a}, {"how": "rollout", "end": b}]}).encode()
+        for name, make in {"a.csv": lambda a, b: rows.format(a, b).encode(), "summary.json": panels}.items():
+            with self.subTest(name):
+                self.write(name, make(1, 2), make(1, 3))
+                self.assertEqual(self.run_it()[0], 0)
+                self.assertEqual(self.run_it("--exact")[0], 1)
+                self.write(name, make(1, 2), make(2, 2))
+                self.assertEqual(self.run_it()[0], 1)
+            self.write(name, make(1, 1), make(1, 1))
+        self.write("summary.json", summary([1.0], largest_found_by_seed=[1]), summary([1.0], largest_found_by_seed=[2]))
+        self.assertEqual(self.run_it()[0], 0)
+        self.assertEqual(self.run_it("--exact")[0], 1)
 
     def test_missing_cut_and_unreadable_files_are_found(self):
         (self.first / "only.csv").write_text("y\n1\n")
