@@ -1,5 +1,7 @@
 #include "transformer_weights.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -76,15 +78,14 @@ TransformerOptions options_of(const SafeTensors& file, const std::string& path) 
 
 void save_transformer(const Transformer& net, const std::string& path) {
   SafeTensors file;
+  const auto note = [&](const char* name, std::string text) {
+    file.metadata[fmt::format("{}{}", kPrefix, name)] = std::move(text);
+  };
   const TransformerOptions& options = net.options();
-  each_size(options, [&](const char* name, std::int64_t size) {
-    file.metadata[std::string(kPrefix) + name] = fmt::format("{}", size);
-  });
-  file.metadata[std::string(kPrefix) + "layer_norm"] = options.layer_norm ? "1" : "0";
-  std::string seeds;
-  for (const std::uint64_t seed : options.seeds)
-    seeds += fmt::format("{}{}", seeds.empty() ? "" : ",", seed);
-  file.metadata[std::string(kPrefix) + "seeds"] = seeds;
+  each_size(options,
+            [&](const char* name, std::int64_t size) { note(name, fmt::format("{}", size)); });
+  note("layer_norm", options.layer_norm ? "1" : "0");
+  note("seeds", fmt::format("{}", fmt::join(options.seeds, ",")));
   for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
     file.tensors.emplace_back(net.layout().entries()[p].name, net.layout().view(net.flat(), p));
   write_safetensors(path, file);

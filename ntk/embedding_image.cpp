@@ -100,7 +100,7 @@ Most EmbeddingImage::most(const Direction& d) const {
     }
     largest = std::max(largest, second > 0 ? std::hypot(first, second) : std::abs(first));
   }
-  Most most = keel::along(d, shift_.data());
+  Most most = along(d, shift_.data());
   most += {largest, static_cast<double>(std::sqrt(n * sizes))};
   return most;
 }

@@ -17,8 +17,8 @@ class EmbeddingImage {
   /// Of w . h, h at any place.
   Most most(const Direction& d) const;
 
-  /// Whether every place is known to lie in half a plane: shift + r (sin(a) along() + cos(a)
-  /// across(place)), |a| <= pi / 2, 0 <= r <= 1. Else rounding may have turned one.
+  /// Whether every place is known to lie in half a plane: shift + r (sin(a) along_x() +
+  /// cos(a) across(place)), |a| <= pi / 2, 0 <= r <= 1. Else rounding may have turned one.
   bool in_planes() const { return in_planes_; }
   const std::vector<double>& shift() const { return shift_; }
   const std::vector<double>& along_x() const { return planes_[0].first; }
