@@ -34,23 +34,47 @@ fs::path without_links(const fs::path& path) {
   return target;
 }
 
+// Those of a folder's parents, and itself, that are not there, from the outermost.
+std::vector<fs::path> missing(const fs::path& folder) {
+  std::vector<fs::path> result;
+  std::error_code problem;
+  for (fs::path at = folder; !at.empty() && !fs::exists(at, problem); at = at.parent_path())
+    result.insert(result.begin(), at);
+  return result;
+}
+
 }  // namespace
 
+OutputFile::Folders::~Folders() {
+  for (std::size_t i = made.size(); i-- > 0;) rmdir(made[i].c_str());
+}
+
 OutputFile::OutputFile(fs::path path) : path_(std::move(path)), target_(without_links(path_)) {
-  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
   std::error_code problem;
-  fs::create_directories(folder, problem);
-  check(!problem, "output", "got folder '{}', which cannot be made: {}", folder.string(),
-        problem.message());
   // A rename would replace a device or a pipe by a file.
   const fs::file_status status = fs::status(target_, problem);
   check(!target_.filename().empty() && (!fs::exists(status) || fs::is_regular_file(status)),
         "output", "got '{}', wanted the path of a file", path_.string());
-  temporary_ = folder / fmt::format(".{}.{}.tmp", target_.filename().string(), getpid());
-  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  check(descriptor_ >= 0, "output", "cannot write to folder '{}': {}", folder.string(),
-        std::strerror(errno));
+  open_temporary();
   if (fs::exists(status)) fchmod(descriptor_, static_cast<mode_t>(status.permissions()));
+}
+
+void OutputFile::open_temporary() {
+  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
+  temporary_ = folder / fmt::format(".{}.{}.tmp", target_.filename().string(), getpid());
+  folders_.made = missing(folder);
+  // Again, as others that found a folder missing may take it away between two steps.
+  for (int attempt = 0; descriptor_ < 0; ++attempt) {
+    std::error_code problem;
+    fs::create_directories(folder, problem);
+    const bool again = attempt < 100;
+    if (problem && again) continue;
+    check(!problem, "output", "got folder '{}', which cannot be made: {}", folder.string(),
+          problem.message());
+    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    check(descriptor_ >= 0 || (errno == ENOENT && again), "output",
+          "cannot write to folder '{}': {}", folder.string(), std::strerror(errno));
+  }
 }
 
 OutputFile::~OutputFile() {
@@ -77,6 +101,7 @@ void OutputFile::commit() {
   check_written(close(descriptor) == 0);
   check_written(std::rename(temporary_.c_str(), target_.c_str()) == 0);
   temporary_.clear();
+  folders_.made.clear();
 }
 
 }  // namespace keel

@@ -20,7 +20,7 @@ void check_writable(const std::filesystem::path& path);
 /// are files that nobody asked for.
 void check_apart(const std::vector<std::string>& written, const std::vector<std::string>& read);
 
-/// Where a command writes: made, and tried, before any work starts.
+/// Where a command writes: tried before any work starts, made with its first file.
 class OutputFolder {
  public:
   /// Throws keel::Error where the folder cannot be made or written to.

@@ -96,7 +96,7 @@ struct Task {
                                            : choice.checkpoint;
     check(!choice.resume || std::filesystem::exists(checkpoint), "train",
           "got --resume, but there is no checkpoint '{}'", checkpoint);
-    check_writable(checkpoint);
+    for (const std::string& path : {checkpoint, old_checkpoint()}) check_writable(path);
     check_apart({choice.save, choice.save_weights, checkpoint, old_checkpoint(),
                  folder.path("summary.json").string()},
                 {choice.data, choice.test});
@@ -110,7 +110,7 @@ struct Task {
     return options;
   }
 
-  // Where an earlier run's checkpoint goes that nobody resumes.
+  // Who forgot --resume may still want what an earlier run had reached.
   std::string old_checkpoint() const { return checkpoint + ".old"; }
 
   OutputFolder folder;
@@ -121,17 +121,6 @@ struct Task {
   Net net;
   std::string checkpoint;
 };
-
-// Who forgot --resume may still want what an earlier run had reached.
-void set_aside(const Task& task, const Context& context) {
-  std::error_code problem;  // that there is none, or that another run was faster
-  std::filesystem::rename(task.checkpoint, task.old_checkpoint(), problem);
-  check(!problem || !std::filesystem::exists(task.checkpoint), "train",
-        "cannot rename '{}' to '{}': {}", task.checkpoint, task.old_checkpoint(),
-        problem.message());
-  if (!problem)
-    context.note(fmt::format("note: an earlier run's checkpoint is {} now", task.old_checkpoint()));
-}
 
 Tensor inputs_of(const Task& task, const Context& context) {
   return to_device(task.standardiser.x(task.training), task.training.rows, context.device);
@@ -148,9 +137,14 @@ TrainReport train_with_bar(Task& task, const Choice& choice, const Context& cont
   options.stop = interrupt.flag();
   options.checkpoint = task.checkpoint;
   options.resume = choice.resume;
+  options.earlier_checkpoint = task.old_checkpoint();
   const Tensor y =
       to_device(task.standardiser.y(task.training), task.training.rows, context.device);
-  if (!choice.resume) set_aside(task, context);
+  if (!choice.resume && std::filesystem::exists(task.checkpoint))
+    context.note(
+        fmt::format("note: an earlier run's checkpoint goes to {} when this one's is "
+                    "written",
+                    task.old_checkpoint()));
   return train(task.net, inputs_of(task, context), y, options);
 }
 

@@ -33,6 +33,9 @@ struct TrainOptions {
   std::string checkpoint{};        ///< a file to resume from; empty: none is written
   double checkpoint_seconds = 60;  ///< at most this often; and when training ends or is stopped
   bool resume = false;             ///< go on from `checkpoint`, to bitwise the same end
+  /// Where a file at `checkpoint` goes that is not resumed, once there is another to take its
+  /// place; empty: it is replaced.
+  std::string earlier_checkpoint{};
 };
 
 struct TrainReport {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "checkpoint.h"
 
@@ -52,6 +54,7 @@ Training::Training(Net& net, Tensor x_given, Tensor y_given, const TrainOptions&
     moments = Optimiser(options.optimiser, net.flat()).moments();
   }
   if (options.resume) load_checkpoint();
+  own_checkpoint_ = options.resume;
   last_checkpoint_ = Clock::now();
 }
 
@@ -125,10 +128,21 @@ void Training::write_checkpoint() {
                              std::numeric_limits<double>::quiet_NaN(), DType::f64);
   for (std::int64_t s = 0; s < net.members(); ++s)
     copy(kept[s].slice(0, done[s]), losses[s].slice(0, done[s]));
+  set_earlier_aside();
   keel::write_checkpoint(options.checkpoint,
                          {net_text(net), data_fingerprint_, training_text(step_options()),
                           net.flat(), moments, kept, done, seconds()});
   last_checkpoint_ = Clock::now();
+}
+
+// A training that fails before it has anything to keep has displaced nothing.
+void Training::set_earlier_aside() {
+  if (std::exchange(own_checkpoint_, true) || options.earlier_checkpoint.empty()) return;
+  std::error_code problem;
+  std::filesystem::rename(options.checkpoint, options.earlier_checkpoint, problem);
+  check(!problem || !std::filesystem::exists(options.checkpoint), "train",
+        "cannot rename '{}' to '{}': {}", options.checkpoint, options.earlier_checkpoint,
+        problem.message());
 }
 
 void Training::load_checkpoint() {

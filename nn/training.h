@@ -47,11 +47,13 @@ class Training {
 
  private:
   void load_checkpoint();
+  void set_earlier_aside();
 
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   double seconds_before_ = 0;
   std::string data_fingerprint_;
   std::chrono::steady_clock::time_point last_checkpoint_;
+  bool own_checkpoint_;  // what is at options.checkpoint is this training's
 
   struct Standing {
     std::atomic<std::int64_t> epochs{0};

@@ -2,8 +2,10 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "../../core/error.h"
 #include "helpers.h"
@@ -88,9 +90,39 @@ TEST_CASE("output: what cannot be written to is refused") {
         "output: got '" + file + "', wanted a folder");
   CHECK(message_of<Error>([] { OutputFolder{"/proc/keel"}; }).starts_with("output: "));
   check_writable(folder / "fine.csv");
-  OutputFolder{folder / "made"};
-  CHECK(std::filesystem::is_empty(folder / "made"));
-  CHECK_FALSE(std::filesystem::exists(folder / "fine.csv"));
+  CHECK(folder.names() == Names{"file"});
+}
+
+TEST_CASE("output: folders made for what was not written are gone again") {
+  const TemporaryFolder folder;
+  OutputFolder(folder / "a/b");
+  check_writable(folder / "c/../d/e.csv");
+  CHECK(folder.names().empty());
+  {
+    const OutputFile never(folder / "a/b/never");
+    write_file(folder / "a/other", "x");
+  }
+  CHECK(folder.names() == Names{"a"});
+  CHECK_FALSE(std::filesystem::exists(folder / "a/b"));
+  std::filesystem::create_directory(folder / "empty");
+  OutputFolder(folder / "empty");
+  CHECK(std::filesystem::exists(folder / "empty"));  // was there before
+}
+
+TEST_CASE("output: folders that come and go under many writers") {
+  const TemporaryFolder folder;
+  std::atomic<int> failures{0};
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 4; ++writer)
+    writers.emplace_back([&, writer] {
+      for (int i = 0; i < 200; ++i) try {
+          check_writable(folder / fmt::format("a/b{}/c{}", i % 2, writer));
+        } catch (const Error&) {
+          ++failures;
+        }
+    });
+  for (std::thread& writer : writers) writer.join();
+  CHECK(failures == 0);
 }
 
 TEST_CASE("output: numbers are as short as they can be, and CSV fields quoted where they must be") {

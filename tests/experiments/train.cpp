@@ -263,10 +263,18 @@ TEST_CASE("train: Ctrl-C keeps a checkpoint from which the same end is reached")
                                                   stopped.err.find(begins) - begins.size()) +
                            ".old";
   CHECK(with({data.folder / "straight.csv", "--epochs", epochs}).err ==
-        "note: an earlier run's checkpoint is " + kept + " now\n");
+        "note: an earlier run's checkpoint goes to " + kept + " when this one's is written\n");
   CHECK(content_of(data.folder / "resumed.csv") == content_of(data.folder / "straight.csv"));
   // The straight run found the resumed one's checkpoint, and did not destroy it.
   CHECK(std::filesystem::exists(kept));
+
+  // A training that fails leaves both where they are.
+  const std::string older = content_of(kept), newer = content_of(checkpoint);
+  const Ran failed = with({data.folder / "failed.csv", "--epochs", "50", "--lr", "1e38"});
+  CHECK(failed.code == 1);
+  CHECK(failed.err.find("keel: train: got loss ") != std::string::npos);
+  CHECK(content_of(kept) == older);
+  CHECK(content_of(checkpoint) == newer);
 }
 
 }  // namespace
