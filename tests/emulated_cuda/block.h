@@ -214,7 +214,8 @@ class Block {
       if (Traffic::counts()) Traffic::meet();
       std::uint32_t complete = 0;
       for (unsigned id = begin; id < end; ++id)
-        if (shuffles(begin, end, id)) complete |= 1u << (id - begin);
+        if (!(complete >> (id - begin) & 1) && shuffles(begin, end, id))
+          complete |= threads_[id]->members;  // which name the same
       if (complete == 0) return;
       for (unsigned id = begin; id < end; ++id)
         if (complete >> (id - begin) & 1) free(id, id + 1);
