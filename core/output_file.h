@@ -8,9 +8,9 @@
 namespace keel {
 
 /// A file being written: under a temporary name beside `path` until commit() renames it. Without
-/// commit() nothing is left of it, nor of the folders made for it unless something else is in them,
-/// and a file that was at `path` stays as it was. Where `path` is a
-/// link, the file that it leads to is written; permissions stay those of a file that was there.
+/// commit() nothing is left of it, nor of the folders made for it unless something else is in
+/// them, and a file that was at `path` stays as it was. Where `path` is a link, the file that it
+/// leads to is written; permissions stay those of a file that was there.
 class OutputFile {
  public:
   /// Makes the folders that are missing. Throws keel::Error where `path` cannot be written.

@@ -1,13 +1,15 @@
 #include "interrupt.h"
 
-#include <ctime>
+#include <unistd.h>
 
 #include <cstdint>
-#include <utility>
+#include <ctime>
+#include <string_view>
 
 namespace keel {
 namespace {
 
+bool on_terminal = false;
 std::atomic<bool> stop{false};
 std::atomic<int> stopped_by{SIGINT};
 std::atomic<std::int64_t> stop_asked{0};  // when, in milliseconds
@@ -35,20 +37,40 @@ void on_signal(int signal) {
   }
 }
 
+// Nothing but write(2) may be called.
+void on_signal_without_interrupt(int signal) {
+  const auto say = [](std::string_view text) {
+    [[maybe_unused]] const ssize_t told = write(STDERR_FILENO, text.data(), text.size());
+  };
+  if (on_terminal) say("\r\x1b[K");
+  say("keel: stopped\n");
+  std::raise(signal);  // SA_RESETHAND: ends the process
+}
+
+// Unless who started this process wants the signal left alone: nohup, or a script's `&`.
+void handle(int signal, void (*handler)(int), int flags, struct sigaction* before) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigaction(signal, &action, before);
+  if (before->sa_handler == SIG_IGN) sigaction(signal, before, nullptr);
+}
+
 }  // namespace
+
+void say_when_stopped() {
+  on_terminal = isatty(STDERR_FILENO);
+  struct sigaction before {};
+  for (const int signal : {SIGINT, SIGTERM})
+    handle(signal, on_signal_without_interrupt, SA_RESETHAND, &before);
+}
 
 int stopped_code() { return 128 + stopped_by; }
 
 Interrupt::Interrupt() {
   stop = false;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  for (const auto& [signal, before] : {std::pair{SIGINT, &before_int_}, {SIGTERM, &before_term_}}) {
-    sigaction(signal, &action, before);
-    // nohup, or a script's `&`: who started this wants it left alone.
-    if (before->sa_handler == SIG_IGN) sigaction(signal, before, nullptr);
-  }
+  handle(SIGINT, on_signal, SA_RESTART, &before_int_);
+  handle(SIGTERM, on_signal, SA_RESTART, &before_term_);
 }
 
 Interrupt::~Interrupt() {

@@ -18,6 +18,10 @@ class Interrupted : public std::runtime_error {
   Interrupted() : std::runtime_error("stopped") {}
 };
 
+/// From now on Ctrl-C (or SIGTERM) wipes a progress bar's line and says that keel was stopped, and
+/// then ends the process as it would have. For work that has no Interrupt.
+void say_when_stopped();
+
 /// While it lives, the first Ctrl-C (or SIGTERM) raises a flag; another one, half a second later or
 /// more, ends the process.
 class Interrupt {

@@ -3,6 +3,7 @@
 
 #include "../core/start_again.h"
 #include "command_line.h"
+#include "interrupt.h"
 
 namespace {
 
@@ -24,5 +25,6 @@ int main(int argc, char** argv) {
   std::vector<keel::Setting> settings = brief_spinning();
   for (const keel::Setting& setting : keel::better_blas_kernels()) settings.push_back(setting);
   keel::start_again_with(argv, settings);
+  keel::say_when_stopped();
   return keel::run_command_line({argv + 1, argv + argc}, std::cout, std::cerr);
 }

@@ -141,10 +141,8 @@ TrainReport train_with_bar(Task& task, const Choice& choice, const Context& cont
   const Tensor y =
       to_device(task.standardiser.y(task.training), task.training.rows, context.device);
   if (!choice.resume && std::filesystem::exists(task.checkpoint))
-    context.note(
-        fmt::format("note: an earlier run's checkpoint goes to {} when this one's is "
-                    "written",
-                    task.old_checkpoint()));
+    context.note(fmt::format("note: an earlier run's checkpoint goes to {} when this one's is made",
+                             task.old_checkpoint()));
   return train(task.net, inputs_of(task, context), y, options);
 }
 

@@ -263,7 +263,7 @@ TEST_CASE("train: Ctrl-C keeps a checkpoint from which the same end is reached")
                                                   stopped.err.find(begins) - begins.size()) +
                            ".old";
   CHECK(with({data.folder / "straight.csv", "--epochs", epochs}).err ==
-        "note: an earlier run's checkpoint goes to " + kept + " when this one's is written\n");
+        "note: an earlier run's checkpoint goes to " + kept + " when this one's is made\n");
   CHECK(content_of(data.folder / "resumed.csv") == content_of(data.folder / "straight.csv"));
   // The straight run found the resumed one's checkpoint, and did not destroy it.
   CHECK(std::filesystem::exists(kept));

@@ -154,5 +154,23 @@ TEST_CASE("watch: a stage that takes more than a second has a bar, which wipes i
   CHECK(seen_by_a_terminal(work(false)) == "");
 }
 
+TEST_CASE("watch: Ctrl-C where nothing watches for it is said, behind a bar that is wiped") {
+  const auto waits_after = [](void (*prepare)()) {
+    return [prepare] {
+      std::signal(SIGINT, SIG_DFL);
+      prepare();
+      std::fputs("fig1  [===", stderr);
+      std::raise(SIGINT);
+      std::fputs("still here", stderr);
+    };
+  };
+  CHECK(seen_by_a_terminal(waits_after([] { say_when_stopped(); })) ==
+        "fig1  [===\r\x1b[Kkeel: stopped\r\n");
+  CHECK(seen_by_a_terminal(waits_after([] {
+          std::signal(SIGINT, SIG_IGN);  // as nohup leaves it
+          say_when_stopped();
+        })) == "fig1  [===still here");
+}
+
 }  // namespace
 }  // namespace keel
