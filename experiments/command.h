@@ -15,7 +15,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace keel {
 
@@ -77,6 +78,9 @@ std::string check_not_negative(const std::string& text);
 /// One of a whole number from `low` to `high`.
 std::function<std::string(const std::string& text)> check_whole(std::int64_t low,
                                                                 std::int64_t high);
+
+/// A check for one of `names`, which help lists.
+CLI::Validator one_of(const std::vector<std::string>& names);
 
 /// The part of summary.json that all commands share: what ran, when, where, with what, for how
 /// long; then the members of `numbers`. Numbers that are not finite become null.

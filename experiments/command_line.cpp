@@ -1,5 +1,7 @@
 #include "command_line.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -103,7 +105,7 @@ int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::os
     err << app.help();
     return 2;
   }
-  const std::string& first = arguments[0];
+  const std::string first = arguments[0];
   const bool known = std::any_of(commands().begin(), commands().end(),
                                  [&](const Command& command) { return first == command.name; });
   if (!known && !first.starts_with("-"))
@@ -116,6 +118,10 @@ int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::os
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(std::move(arguments));
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError("usage", fmt::format("got '{}', wanted an option of keel {}: keel help {} "
+                                          "shows them",
+                                          app.remaining(true).at(0), first, first));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error, out, err);  // --help, --version
     throw UsageError("usage", error.what());
@@ -152,6 +158,15 @@ std::function<std::string(const std::string&)> check_whole(std::int64_t low, std
       return std::string();
     return fmt::format("got '{}', wanted a whole number from {} to {}", text, low, high);
   };
+}
+
+CLI::Validator one_of(const std::vector<std::string>& names) {
+  return CLI::Validator(
+      [names](const std::string& text) {
+        if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
+        return fmt::format("got '{}', wanted one of {}", text, fmt::join(names, ", "));
+      },
+      fmt::format("{{{}}}", fmt::join(names, ",")));
 }
 
 void Context::note(std::string_view line) const {

@@ -23,13 +23,13 @@ void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtyp
     modes += "; trained: no kernel, the net of --weights itself";
     names.push_back("trained");
   }
-  app.add_option("--mode", choice.mode, modes)->check(CLI::IsMember(names))->capture_default_str();
+  app.add_option("--mode", choice.mode, modes)->check(one_of(names))->capture_default_str();
   app.add_option("--param", choice.parameterisation,
                  "parameterisation, which scales the kernel: ntk or standard")
-      ->check(CLI::IsMember({"ntk", "standard"}))
+      ->check(one_of({"ntk", "standard"}))
       ->capture_default_str();
   app.add_option("--dtype", choice.dtype, dtypes)
-      ->check(CLI::IsMember({"f32", "f64"}))
+      ->check(one_of({"f32", "f64"}))
       ->capture_default_str();
   app.add_option("--sigma-w2", choice.sigma_w2, "weight variance times fan-in, of dense layers")
       ->check(check_positive)

@@ -152,11 +152,11 @@ Run declare_ntk(CLI::App& app) {
   app.add_option("--outputs", choice->outputs,
                  "empirical, nets of o outputs: trace (mean over outputs, [n, m]), diag [o, n, m] "
                  "or full [n, m, o, o]")
-      ->check(CLI::IsMember({"trace", "diag", "full"}))
+      ->check(one_of({"trace", "diag", "full"}))
       ->capture_default_str();
   app.add_option("--kernel", choice->output,
                  "infinite: ntk, or nngp, the covariance of outputs at initialisation")
-      ->check(CLI::IsMember({"ntk", "nngp"}))
+      ->check(one_of({"ntk", "nngp"}))
       ->capture_default_str();
   app.add_option("--save", choice->save, "write the kernel here, as .npy")->required();
   app.footer("Writes summary.json into --out (default out/ntk).");

@@ -262,7 +262,7 @@ Run declare_regress(CLI::App& app) {
          "--std", choice->std,
          "the std column: gp, of a Gaussian process with the kernel as covariance (default); "
          "ensemble, of wide nets trained from other seeds; none")
-      ->check(CLI::IsMember({"gp", "ensemble", "none"}));
+      ->check(one_of({"gp", "ensemble", "none"}));
   app.add_option("--time", choice->time,
                  "stop gradient flow on half the summed squared error at this time")
       ->check(check_not_negative);

@@ -34,7 +34,7 @@ void declare_regression(CLI::App& app, RegressionChoice& choice) {
       ->required();
   app.add_option("--standardise", choice.standardise,
                  "none, x or xy: by mean and population deviation of the training rows")
-      ->check(CLI::IsMember({"none", "x", "xy"}))
+      ->check(one_of({"none", "x", "xy"}))
       ->capture_default_str();
   auto* ridge = app.add_option("--ridge", choice.ridge, "added to the kernel's diagonal")
                     ->check(check_not_negative)

@@ -71,22 +71,22 @@ void declare_table1(CLI::App& app, Table1Options& options) {
   auto* methods =
       app.add_option("--methods", options.methods, "some of the rows, separated by commas")
           ->delimiter(',')
-          ->check(CLI::IsMember(table1_methods()))
+          ->check(one_of(table1_methods()))
           ->group(group);
   app.add_option("--standardise", options.recipe.standardise, "what of the nets' data: x or xy")
-      ->check(CLI::IsMember({"x", "xy"}))
+      ->check(one_of({"x", "xy"}))
       ->capture_default_str()
       ->group(group);
   app.add_option("--ln-affine", options.recipe.ln_affine, "Layer Norm with gain and bias, 0 or 1")
       ->capture_default_str()
       ->group(group);
   app.add_option("--param", options.recipe.parameterisation, "of the nets: standard or ntk")
-      ->check(CLI::IsMember({"standard", "ntk"}))
+      ->check(one_of({"standard", "ntk"}))
       ->capture_default_str()
       ->group(group);
   app.add_option("--weights", options.recipe.weights,
                  "what the nets' weights are drawn from: normal or uniform")
-      ->check(CLI::IsMember({"normal", "uniform"}))
+      ->check(one_of({"normal", "uniform"}))
       ->capture_default_str()
       ->group(group);
   app.add_flag("--recipes", options.recipes,

@@ -229,7 +229,7 @@ Run declare_train(CLI::App& app) {
   app.add_option("--test", choice->test, "table to predict; with the target, to be judged by");
   app.add_option("--standardise", choice->standardise,
                  "none, x or xy: by mean and population deviation of the training rows")
-      ->check(CLI::IsMember({"none", "x", "xy"}))
+      ->check(one_of({"none", "x", "xy"}))
       ->capture_default_str();
   app.add_option("--epochs", choice->epochs, "passes over the training rows")
       ->check(check_whole(1, 1000000000))

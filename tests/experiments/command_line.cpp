@@ -47,7 +47,12 @@ TEST_CASE("command line: bad usage is one line and 2") {
   CHECK(usage({"--threads", "1", "info"})
             .starts_with("keel: usage: got '--threads' before any command, wanted keel COMMAND"));
   CHECK(usage({"info", "--colour"}) ==
-        "keel: usage: The following argument was not expected: --colour\n");
+        "keel: usage: got '--colour', wanted an option of keel info: keel help info shows them\n");
+  CHECK(usage({"reproduce", "fig1", "fig2", "--quick"}) ==
+        "keel: usage: got 'fig2', wanted an option of keel reproduce: keel help reproduce shows "
+        "them\n");
+  CHECK(usage({"train", "--standardise", "z"}) ==
+        "keel: usage: --standardise: got 'z', wanted one of none, x, xy\n");
   CHECK(usage({"info", "--device", "tpu"}) ==
         "keel: usage: --device: got 'tpu', wanted auto, cpu, cuda or cuda:N\n");
   CHECK(usage({"info", "--threads", "0"}).starts_with("keel: usage: --threads: "));
