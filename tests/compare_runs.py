@@ -145,7 +145,7 @@ def compare_csv(first, second):
     return worst
 
 
-def pruned(value, without, leave_out=()):
+def pruned(value, without, leave_out):
     """Without the keys named, without times, and without the objects of a list that hold one of the words to be left out."""
     if isinstance(value, dict):
         return {k: pruned(v, without, leave_out) for k, v in value.items() if k not in without and not k.endswith("_seconds")}
