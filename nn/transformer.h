@@ -57,7 +57,8 @@ class Transformer {
   Tensor predict(const Tensor& x) const;
 
   Transformer clone() const;
-  Transformer to(DType dtype) const;  ///< a copy, its parameters in that type
+  Transformer member(std::int64_t s) const;  ///< a copy of that member alone. Throws keel::Error
+  Transformer to(DType dtype) const;         ///< a copy, its parameters in that type
 
  private:
   struct Undrawn {};

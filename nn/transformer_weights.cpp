@@ -76,8 +76,10 @@ TransformerOptions options_of(const SafeTensors& file, const std::string& path) 
 
 }  // namespace
 
-void save_transformer(const Transformer& net, const std::string& path) {
+void save_transformer(const Transformer& net, const std::string& path,
+                      const std::map<std::string, std::string>& notes) {
   SafeTensors file;
+  file.metadata = {notes.begin(), notes.end()};
   const auto note = [&](const char* name, std::string text) {
     file.metadata[fmt::format("{}{}", kPrefix, name)] = std::move(text);
   };

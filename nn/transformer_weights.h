@@ -1,6 +1,7 @@
 // Transformers to and from .safetensors files.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "transformer.h"
@@ -8,8 +9,9 @@
 namespace keel {
 
 /// All parameters, named and shaped as layout() has them, and in the file's metadata what else a
-/// transformer is: sizes, whether it has the Layer Norm, seeds.
-void save_transformer(const Transformer& net, const std::string& path);
+/// transformer is: sizes, whether it has the Layer Norm, seeds; and `notes`.
+void save_transformer(const Transformer& net, const std::string& path,
+                      const std::map<std::string, std::string>& notes = {});
 
 /// What save_transformer() wrote, with its dtype. Throws keel::Error with the path and what is
 /// wrong: a file that is none, or not of a transformer; a tensor that is missing, has another shape

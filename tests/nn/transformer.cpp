@@ -143,6 +143,9 @@ TEST_CASE("transformer: members are those of their seeds, and of no other's data
   const Tensor x = normal({2, 3, 4}, {1, 0}), y = normal({2, 3, 4}, {2, 0});
   CHECK(difference(both.predict(x)[1].to_vector<double>(),
                    second.predict(x[1]).to_vector<double>()) <= 1e-6);
+  CHECK(same_bits(both.member(1).flat(), second.flat()));
+  CHECK(both.member(1).options().seeds == options.seeds);
+  CHECK(message_of([&] { both.member(2); }) == "transformer: got member 2, wanted one from 0 to 1");
   const std::vector<Tensor> of_both = gradients_of(both, x, y);
   const std::vector<Tensor> of_second = gradients_of(second, x[1], y[1]);
   for (std::size_t p = 1; p < of_both.size(); ++p)

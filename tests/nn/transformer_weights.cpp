@@ -35,7 +35,8 @@ TEST_CASE("transformer's file: what was saved comes back, all of it") {
         const Transformer net(options);
         copy(net.layout().view(net.flat(), 2),  // no more what the seeds draw
              normal(net.layout().view(net.flat(), 2).shape(), {9, 9}, 1, dtype));
-        save_transformer(net, file.path());
+        save_transformer(net, file.path(), {{"mine", "3"}});
+        CHECK(read_safetensors(file.path()).metadata.at("mine") == "3");
         const Transformer back = load_transformer(file.path());
         CHECK(same_bits(back.flat(), net.flat()));
         CHECK(back.options().seeds == seeds);

@@ -1,0 +1,139 @@
+#include "sequence_training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <optional>
+
+#include "../core/each_in_parallel.h"
+#include "../nn/flush_denormals.h"
+#include "../nn/transformer_step.h"
+
+namespace keel {
+namespace {
+
+struct Group {
+  Transformer net;
+  std::vector<double> loss;  // a member each
+};
+
+Group train_group(const TransformerOptions& options, const SequenceTraining& training,
+                  const std::function<void()>& stepped) {
+  const FlushDenormals flush;
+  Group group{Transformer(options), std::vector<double>(options.seeds.size())};
+  TransformerStep step(group.net, training.batch, AdamOptions{training.lr});
+  const std::int64_t last_tenth = training.steps - std::max<std::int64_t>(training.steps / 10, 1);
+  for (std::int64_t i = 0; i < training.steps; ++i) {
+    const SequenceBatch batch = training.draw(options, i);
+    step.run(batch.x, batch.y);
+    if (i >= last_tenth) {
+      const std::vector<double> now = step.loss().to_vector<double>();
+      for (std::size_t s = 0; s < now.size(); ++s) group.loss[s] += now[s];
+    }
+    stepped();
+  }
+  for (std::size_t s = 0; s < group.loss.size(); ++s) {
+    group.loss[s] /= static_cast<double>(training.steps - last_tenth);
+    check(std::isfinite(group.loss[s]), training.who,
+          "got loss {} at the end of the training of seed {}, wanted a finite one", group.loss[s],
+          options.seeds[s]);
+  }
+  return group;
+}
+
+}  // namespace
+
+std::vector<TrainedTransformer> train_transformers(std::vector<TransformerOptions> kinds,
+                                                   std::uint64_t first_seed, std::int64_t seeds,
+                                                   const SequenceTraining& training) {
+  std::vector<TransformerOptions> chosen;
+  for (TransformerOptions& kind : kinds) {
+    const bool at_once = kind.device.is_cuda();
+    kind.seeds.clear();
+    for (std::int64_t s = 0; s < seeds; ++s) {
+      kind.seeds.push_back(first_seed + static_cast<std::uint64_t>(s));
+      if (at_once && s + 1 < seeds) continue;
+      chosen.push_back(kind);
+      kind.seeds.clear();
+    }
+  }
+  std::mutex mutex;
+  std::int64_t done = 0;
+  std::vector<std::optional<Group>> groups(chosen.size());
+  const auto train_one = [&](std::size_t i) {
+    groups[i] = train_group(chosen[i], training, [&] {
+      const std::lock_guard lock(mutex);
+      done += static_cast<std::int64_t>(chosen[i].seeds.size());
+      if (training.progress) training.progress(done);
+    });
+  };
+  if (chosen[0].device.is_cuda())
+    for (std::size_t i = 0; i < chosen.size(); ++i) train_one(i);
+  else
+    each_in_parallel(chosen.size(), train_one);
+
+  std::vector<TrainedTransformer> trained;
+  for (const std::optional<Group>& group : groups)
+    for (std::int64_t s = 0; s < group->net.members(); ++s)
+      trained.push_back({group->net.member(s), group->loss[static_cast<std::size_t>(s)]});
+  return trained;
+}
+
+Transformer joined(const std::vector<TrainedTransformer>& members) {
+  TransformerOptions options = members[0].net.options();
+  for (std::size_t s = 1; s < members.size(); ++s)
+    options.seeds.push_back(members[s].net.options().seeds[0]);
+  Transformer all(options);
+  for (std::size_t s = 0; s < members.size(); ++s)
+    copy_member(all.layout(), all.flat(), static_cast<std::int64_t>(s), members[s].net.layout(),
+                members[s].net.flat(), 0);
+  return all;
+}
+
+SequencePredictor::SequencePredictor(const Transformer& net, double centre, double scale)
+    : net_(net.to(DType::f64)), centre_(centre), scale_(scale) {
+  check(net.members() == 1, "sequence_predictor", "got {} members, wanted 1", net.members());
+}
+
+std::vector<double> SequencePredictor::window_of(const std::vector<double>& sequence,
+                                                 std::int64_t end) const {
+  const std::int64_t count = std::min(end, net_.options().length);
+  return {sequence.begin() + (end - count), sequence.begin() + end};
+}
+
+std::vector<double> SequencePredictor::next(const std::vector<std::vector<double>>& windows) const {
+  constexpr std::size_t kAtOnce = 128;  // what a block keeps grows with it
+  const auto length = static_cast<std::size_t>(net_.options().length);
+  std::vector<double> result;
+  for (std::size_t begin = 0; begin < windows.size(); begin += kAtOnce) {
+    const std::size_t end = std::min(begin + kAtOnce, windows.size());
+    std::vector<double> x;
+    for (std::size_t i = begin; i < end; ++i) {
+      for (double value : windows[i]) x.push_back((value - centre_) / scale_);
+      x.resize((i - begin + 1) * length);  // zeros, behind what is asked for
+    }
+    const Shape shape{static_cast<std::int64_t>(end - begin), net_.options().length};
+    const std::vector<double> all =
+        net_.predict(Tensor::from(x, shape).to(net_.flat().device())).to_vector<double>();
+    for (std::size_t i = begin; i < end; ++i)
+      result.push_back(scale_ * all[(i - begin) * length + windows[i].size() - 1] + centre_);
+  }
+  return result;
+}
+
+std::vector<double> SequencePredictor::one_step(const std::vector<double>& sequence,
+                                                std::int64_t begin, std::int64_t end) const {
+  std::vector<std::vector<double>> windows;
+  for (std::int64_t i = begin; i < end; ++i) windows.push_back(window_of(sequence, i));
+  return next(windows);
+}
+
+std::vector<double> SequencePredictor::rollout(std::vector<double> sequence,
+                                               std::int64_t count) const {
+  const auto given = static_cast<std::ptrdiff_t>(sequence.size());
+  for (std::int64_t i = 0; i < count; ++i)
+    sequence.push_back(next({window_of(sequence, given + i)})[0]);
+  return {sequence.begin() + given, sequence.end()};
+}
+
+}  // namespace keel

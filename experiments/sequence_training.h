@@ -1,0 +1,66 @@
+// Training of transformers on sequences that are drawn for each step, and what they predict.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "../nn/transformer.h"
+
+namespace keel {
+
+/// On the CPU, [n, length] or [S, n, length]: at place t x is seen up to there, and y is wanted.
+struct SequenceBatch {
+  Tensor x, y;
+};
+
+struct SequenceTraining {
+  const char* who;  ///< of messages
+  std::int64_t steps = 1000, batch = 32;
+  double lr = 1e-3;  ///< Adam's step size
+  /// `batch` sequences a member, in the dtype of the options, by their seeds and the step alone.
+  std::function<SequenceBatch(const TransformerOptions&, std::int64_t step)> draw;
+  std::function<void(std::int64_t)> progress;  ///< steps done, summed over members
+};
+
+/// One member.
+struct TrainedTransformer {
+  Transformer net;
+  double loss;  ///< mean over the last tenth of the steps
+};
+
+/// The seeds first_seed, first_seed + 1, ... of each of `kinds` (whose own seeds do not matter),
+/// kinds one after another: on a GPU all members of a kind at once, on a CPU a thread each. Throws
+/// keel::Error where a loss is not finite in the end.
+std::vector<TrainedTransformer> train_transformers(std::vector<TransformerOptions> kinds,
+                                                   std::uint64_t first_seed, std::int64_t seeds,
+                                                   const SequenceTraining& training);
+
+/// All of them as members of one transformer; they must be of one kind.
+Transformer joined(const std::vector<TrainedTransformer>& members);
+
+/// One transformer's predictions, in float64, where a rollout may grow further. Values are its own
+/// times `scale`, plus `centre`.
+class SequencePredictor {
+ public:
+  SequencePredictor(const Transformer& net, double centre, double scale);
+
+  /// What follows each of these windows, of 1 to `length` values.
+  std::vector<double> next(const std::vector<std::vector<double>>& windows) const;
+
+  /// The same of sequence[.., i), for i from `begin` to `end` - 1: each from true values alone.
+  std::vector<double> one_step(const std::vector<double>& sequence, std::int64_t begin,
+                               std::int64_t end) const;
+
+  /// `count` values behind `sequence`, each from what was predicted before it, too.
+  std::vector<double> rollout(std::vector<double> sequence, std::int64_t count) const;
+
+ private:
+  // The last values of sequence[.., end), as many as the net sees.
+  std::vector<double> window_of(const std::vector<double>& sequence, std::int64_t end) const;
+
+  Transformer net_;
+  double centre_, scale_;
+};
+
+}  // namespace keel
