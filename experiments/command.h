@@ -64,6 +64,7 @@ struct Command {
 const std::vector<Command>& commands();
 
 Run declare_certify(CLI::App& app);
+Run declare_forecast(CLI::App& app);
 Run declare_info(CLI::App& app);
 Run declare_ntk(CLI::App& app);
 Run declare_regress(CLI::App& app);

@@ -27,11 +27,12 @@ MACHINE = {"command", "date", "seconds", "version", "commit", "device", "device_
            "peak_bytes"}
 # How a solver or a search went, not what it found, and results told in words, whose numbers stand beside them: these may differ
 # between devices, not between runs.
-COURSE = {"sweeps", "residual", "evaluations", "largest_found_at", "exceeds_at", "preconditioner_shift", "measured"}
+COURSE = {"sweeps", "residual", "evaluations", "largest_found_at", "exceeds_at", "exceeded_at", "preconditioner_shift", "measured"}
 # Words of rows and names of numbers that are of predictions from predictions, left out between devices: where two round
 # differently, such a row is another one soon. Of the same 24 seeds, continuations of 80 values were 7e-6 of their largest apart
 # in the median, and one by 0.5. What predicts them predicts the rows that are compared, too.
-FEEDS_ON_ITSELF = {"rollout", "largest_found_by_seed"}
+FEEDS_ON_ITSELF = {"rollout", "forecast", "largest_found_by_seed"}
+TRAINED = {"epochs", "steps"}
 NUMBERS = {"f4": "f", "f8": "d", "i4": "i", "i8": "q", "F32": "f", "F64": "d", "I32": "i", "I64": "q"}
 
 
@@ -181,9 +182,9 @@ READERS = {".npy": compare_npy, ".csv": compare_csv, ".json": compare_json, ".sa
 
 
 def kind_of(path):
-    """A key of TOLERANCES: nets were trained where the summary of a folder says for how many epochs."""
+    """A key of TOLERANCES: nets were trained where the summary of a folder says for how many epochs, or steps."""
     summary = path.parent / "summary.json"
-    trained = path.suffix in (".csv", ".json") and summary.is_file() and "epochs" in json.loads(summary.read_text())
+    trained = path.suffix in (".csv", ".json") and summary.is_file() and not TRAINED.isdisjoint(json.loads(summary.read_text()))
     return f"trained{path.suffix}" if trained else path.suffix[1:]
 
 

@@ -108,9 +108,10 @@ class CompareRuns(unittest.TestCase):
     def test_trained_nets_have_a_tolerance_of_their_own(self):
         self.write("a.csv", table([1.0, 2.0]), table([1.0, 2.001]))
         self.assertEqual(self.run_it()[0], 1)
-        self.write("summary.json", summary([1.0], epochs=20), summary([1.0], epochs=20))
-        self.assertEqual(self.run_it()[0], 0)
-        self.assertEqual(self.run_it("--tolerance", "trained.csv=1e-5")[0], 1)
+        for word in ("epochs", "steps"):
+            self.write("summary.json", summary([1.0], **{word: 20}), summary([1.0], **{word: 20}))
+            self.assertEqual(self.run_it()[0], 0)
+            self.assertEqual(self.run_it("--tolerance", "trained.csv=1e-5")[0], 1)
 
     def test_rows_of_other_words_have_a_size_of_their_own(self):
         rows = "net,how,i,y\nplain,alone,1,1e40\nplain,alone,2,5\nnormed,alone,1,2.0\nnormed,alone,2,{}\n"
