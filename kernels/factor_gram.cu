@@ -181,7 +181,7 @@ void check_matrix(const GramMatrix& matrix) {
 
 template <class T, class Product>
 __global__ void __launch_bounds__(Product::kThreads, 2)
-    gram_kernel(const PackedTerm<T>* terms, int steps, GramTarget<T> target) {
+    gram_kernel(const PackedTerm<T>* terms, int steps, GramTarget<T> target, int64_t first) {
   using Block = GramBlock<T, Product>;
 #ifdef KEEL_EMULATED_CUDA
   T* const shared = static_cast<T*>(emulated::Block::current().dynamic_shared());
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(Product::kThreads, 2)
   extern __shared__ Wide<float> gram_shared[];
   T* const shared = reinterpret_cast<T*>(gram_shared);
 #endif
-  const auto place = Block::place(target, blockIdx.x);
+  const auto place = Block::place(target, first + blockIdx.x);
   if (place.col * Block::kTileCols >= target.cols) return;  // behind the last row's diagonal
   const Block block(terms, steps, target, place);
   typename Block::Thread thread;
@@ -202,6 +202,19 @@ __global__ void __launch_bounds__(Product::kThreads, 2)
   block.end(thread);
 }
 
+// A GPU that drives a display ends a kernel that keeps it for seconds. Multiply-adds of a launch,
+// of which an RTX 3090 should do as many in double in a quarter of a second (556 GFLOP/s), in
+// float32 in less; but blocks enough to fill a GPU several times.
+#ifdef KEEL_EMULATED_CUDA
+template <class T>
+constexpr int64_t kMostProducts = int64_t{1} << 18;  // small matrices take several launches
+constexpr int64_t kFewestBlocks = 1;
+#else
+template <class T>
+constexpr int64_t kMostProducts = int64_t{1} << (sizeof(T) == 4 ? 41 : 36);
+constexpr int64_t kFewestBlocks = 1024;
+#endif
+
 template <class Product, class T>
 void run_on_gpu(Device device, const std::vector<PackedTerm<T>>& terms,
                 const GramTarget<T>& target) {
@@ -212,10 +225,15 @@ void run_on_gpu(Device device, const std::vector<PackedTerm<T>>& terms,
   const std::size_t bytes = terms.size() * sizeof(PackedTerm<T>);
   const Storage there(device, std::max<std::size_t>(1, bytes));
   copy_to_device(device, there.data(), terms.data(), bytes);
-  launch_kernel_shared(device, "factor_gram", gram_kernel<T, Product>, Block::blocks(target),
-                       Block::kThreads, Block::kShared * static_cast<int>(sizeof(T)),
-                       static_cast<const PackedTerm<T>*>(there.data()), static_cast<int>(steps),
-                       target);
+  const int64_t blocks = Block::blocks(target);
+  const int64_t of_block =
+      int64_t{Block::kTileRows} * Block::kTileCols * Block::kChunk * std::max<int64_t>(steps, 1);
+  const int64_t at_once = std::max(kMostProducts<T> / of_block, kFewestBlocks);
+  for (int64_t first = 0; first < blocks; first += at_once)
+    launch_kernel_shared(
+        device, "factor_gram", gram_kernel<T, Product>, std::min(at_once, blocks - first),
+        Block::kThreads, Block::kShared * static_cast<int>(sizeof(T)),
+        static_cast<const PackedTerm<T>*>(there.data()), static_cast<int>(steps), target, first);
 }
 
 #endif
