@@ -9,20 +9,20 @@
 
 #include "../kernels/attention.h"
 #include "../nn/transformer_weights.h"
-#include "command.h"
-#include "forecast_run.h"
+#include "forecast_report.h"
 #include "output.h"
+#include "plotting.h"
 #include "progress_bar.h"
+#include "statistics.h"
 #include "text_table.h"
-#include "train_report.h"
 
 namespace keel {
 namespace {
 
 struct Choice {
-  std::string data, target, save, save_weights;
+  std::string data, target, save_weights;
   std::optional<std::int64_t> hold_out;
-  bool no_layer_norm = false;
+  bool no_layer_norm = false, no_plot = false;
   ForecastOptions options;
 };
 
@@ -42,164 +42,24 @@ Series series_of(const Choice& choice) {
   return {std::move(values), trained};
 }
 
+constexpr const char *kPredictions = "forecast.csv", *kSeries = "series.csv";
+
 // Everything read, checked and tried before training starts.
 struct Task {
   Task(const Choice& choice, const Context& context)
       : folder(context.options.out.empty() ? "out/forecast" : context.options.out),
-        series(series_of(choice)),
-        save(choice.save.empty() ? folder.path("forecast.csv").string() : choice.save) {
-    for (const std::string& path : {save, choice.save_weights})
-      if (!path.empty()) check_writable(path);
-    check_apart({save, choice.save_weights, folder.path("summary.json").string()}, {choice.data});
+        series(series_of(choice)) {
+    if (!choice.save_weights.empty()) check_writable(choice.save_weights);
+    std::vector<std::string> written = {choice.save_weights};
+    for (const char* name : {kPredictions, kSeries, "summary.json"})
+      written.push_back(folder.path(name).string());
+    check_apart(written, {choice.data});
   }
   OutputFolder folder;
   Series series;
-  std::string save;
 };
 
-using OfMember = std::vector<double> ForecastMember::*;
-
-MemberRows rows_of(const Forecast& forecast, OfMember which) {
-  MemberRows rows;
-  for (const ForecastMember& member : forecast.members) rows.push_back(member.*which);
-  return rows;
-}
-
-// What was held out one step ahead, what was held out by rollout, and what lies behind the end.
-std::string forecast_csv(const Forecast& forecast, const Series& series) {
-  const bool ensemble = forecast.members.size() > 1;
-  std::vector<std::string> header = {"row", "kind", "true", "prediction"};
-  if (ensemble) header.push_back("std");
-  for (std::uint64_t seed : forecast.net.options().seeds)
-    if (ensemble) header.push_back(fmt::format("seed_{}", seed));
-  Csv csv(header);
-  const auto add = [&](const char* kind, OfMember which, std::int64_t first) {
-    const MemberRows members = rows_of(forecast, which);
-    std::vector<double> at(members.size());
-    for (std::size_t i = 0; i < members[0].size(); ++i) {
-      const std::int64_t row = first + static_cast<std::int64_t>(i);
-      for (std::size_t s = 0; s < at.size(); ++s) at[s] = members[s][i];
-      csv.add(row).add(kind);
-      if (row < series.size())
-        csv.add(series.values()[static_cast<std::size_t>(row)]);
-      else
-        csv.add("");
-      csv.add(mean_with_interval(at).mean);
-      if (ensemble) csv.add(sample_deviation(at));
-      for (double value : at)
-        if (ensemble) csv.add(value);
-      csv.end_row();
-    }
-  };
-  add("one_step", &ForecastMember::one_step, series.trained());
-  add("rollout", &ForecastMember::rollout, series.trained());
-  add("forecast", &ForecastMember::ahead, series.size());
-  return csv.text();
-}
-
-// The hull of all seeds' intervals, in the net's units; none without Layer Norm.
-std::optional<Interval> proved_of(const Forecast& forecast) {
-  std::optional<Interval> all = forecast.members[0].proved;
-  for (const ForecastMember& member : forecast.members)
-    if (all)
-      all = {std::min(all->low, member.proved->low), std::max(all->high, member.proved->high)};
-  return all;
-}
-
-const ForecastMember& largest_of(const Forecast& forecast) {
-  return *std::max_element(forecast.members.begin(), forecast.members.end(),
-                           [](const ForecastMember& a, const ForecastMember& b) {
-                             return a.largest.value < b.largest.value;
-                           });
-}
-
-Json interval_json(const Interval& interval) { return {interval.low, interval.high}; }
-
-double size_of(const Interval& standardised) {
-  return std::max(-standardised.low, standardised.high);
-}
-
-void add_proof(Json& numbers, const Forecast& forecast, const Series& series) {
-  numbers["centre"] = series.centre();
-  numbers["bounded"] = forecast.net.options().layer_norm;
-  numbers["bound"] = nullptr;
-  numbers["interval"] = nullptr;
-  if (const std::optional<Interval> all = proved_of(forecast)) {
-    numbers["bound"] = size_of(*all) * series.scale();
-    numbers["interval"] = interval_json(series.in_own_units(*all));
-    for (const ForecastMember& member : forecast.members)
-      numbers["interval_by_seed"].push_back(interval_json(series.in_own_units(*member.proved)));
-  }
-  const ForecastMember& largest = largest_of(forecast);
-  numbers["largest_found"] = largest.largest.value * series.scale();
-  numbers["largest_found_at"] = {{"sequence", series.in_own_units(largest.largest.x)}};
-  numbers["evaluations"] = largest.largest.evaluations;
-  if (largest.beyond) {
-    numbers["exceeded_by"] = largest.beyond->value * series.scale();
-    numbers["exceeded_at"] = {{"sequence", series.in_own_units(largest.beyond->x)}};
-  }
-}
-
-// To summary.json's numbers, and to the table for people.
-void add_fits(Json& numbers, std::vector<std::vector<std::string>>& table, const Forecast& forecast,
-              const Series& series) {
-  const std::vector<double> wanted = series.held_out();
-  if (wanted.empty()) return;
-  const bool ensemble = forecast.members.size() > 1;
-  table.push_back({"", "rows", "RMSE", "R^2"});
-  const auto add = [&](const char* name, const MemberRows& rows, bool several) {
-    const Fit fit = fit_of(rows, wanted);
-    numbers[name] = {{"rmse", fit.rmse.mean}, {"r2", fit.r2.mean}};
-    if (several)
-      numbers[name].update({{"rmse_ci", fit.rmse.half_width},
-                            {"r2_ci", fit.r2.half_width},
-                            {"rmse_of_mean", fit.mean_rmse},
-                            {"r2_of_mean", fit.mean_r2}});
-    table.push_back({name, std::to_string(wanted.size()),
-                     brief(fit.rmse.mean, fit.rmse.half_width, 4),
-                     brief(fit.r2.mean, fit.r2.half_width, 4)});
-    if (several)
-      table.push_back({"  mean prediction", "", brief(fit.mean_rmse, 4), brief(fit.mean_r2, 4)});
-  };
-  add("one_step", rows_of(forecast, &ForecastMember::one_step), ensemble);
-  add("rollout", rows_of(forecast, &ForecastMember::rollout), ensemble);
-  // What anyone could have said: as before.
-  const auto before = series.values().begin() + series.trained() - 1;
-  add("value_before", {{before, before + static_cast<std::ptrdiff_t>(wanted.size())}}, false);
-}
-
-std::string text_of(const Forecast& forecast, const Series& series, const Choice& choice,
-                    const Task& task, const Context& context,
-                    const std::vector<std::vector<std::string>>& fits) {
-  const std::string about =
-      series.centre() == 0 ? "|f|" : fmt::format("|f - {}|", brief(series.centre(), 6));
-  std::vector<std::vector<std::string>> facts;
-  if (const std::optional<Interval> all = proved_of(forecast)) {
-    const Interval own = series.in_own_units(*all);
-    facts.push_back(
-        {"proved: whatever the sequence, no prediction is outside",
-         fmt::format("[{}, {}]", brief_outward(own.low, 5, -1), brief_outward(own.high, 5, 1))});
-    facts.push_back(
-        {"proved: " + about + " is at most", brief_outward(size_of(*all) * series.scale(), 5, 1)});
-  } else {
-    facts.push_back({"bound of " + about, "none: no Layer Norm"});
-  }
-  const ForecastMember& largest = largest_of(forecast);
-  facts.push_back(
-      {"largest " + about + " found", brief(largest.largest.value * series.scale(), 5)});
-  if (largest.beyond)
-    facts.push_back(
-        {"farther out", brief(largest.beyond->value * series.scale(), 5) + " (summary.json)"});
-  const std::int64_t seeds = choice.options.seeds;
-  return fmt::format("{}{}{}{} predictions in {}; {} {} trained in {:.2f} s on {}\n",
-                     fits.empty() ? "" : text_table(fits, 1), fits.empty() ? "" : "\n",
-                     text_table(facts, 1), forecast.members[0].ahead.size(), task.save, seeds,
-                     seeds == 1 ? "transformer" : "transformers", forecast.training_seconds,
-                     context.device);
-}
-
-Json numbers_of(const Choice& choice, const Series& series, const Forecast& forecast,
-                const Task& task) {
+Json numbers_of(const Choice& choice, const Series& series, const Forecast& forecast) {
   const ForecastOptions& options = choice.options;
   std::vector<double> losses;
   for (const ForecastMember& member : forecast.members)
@@ -220,11 +80,26 @@ Json numbers_of(const Choice& choice, const Series& series, const Forecast& fore
                   {"lr", options.lr},
                   {"seeds", forecast.net.options().seeds},
                   {"ahead", options.ahead},
-                  {"saved", task.save},
                   {"train_rmse", mean_with_interval(losses).mean},
                   {"training_seconds", forecast.training_seconds}};
   if (!choice.save_weights.empty()) numbers["saved_weights"] = choice.save_weights;
   return numbers;
+}
+
+// Draws what was written, if anything was predicted; summary.json tells of it. What is wrong with
+// the picture, where something is: the numbers are worth having.
+std::string draw(const Choice& choice, const Task& task, const Context& context, Json& summary) {
+  if (choice.no_plot || (choice.options.ahead == 0 && task.series.held_out().empty())) return "";
+  Drawn drawn;
+  try {
+    drawn = run_plot("forecast", task.folder.path(""));
+  } catch (const Error& problem) {
+    return problem.what();
+  }
+  if (drawn.pictures.empty()) context.note(drawn.how_later);
+  summary["pictures"] = drawn.pictures;
+  task.folder.write("summary.json", json_text(summary));
+  return "";
 }
 
 int run(Choice choice, Context& context) {
@@ -251,22 +126,29 @@ int run(Choice choice, Context& context) {
     return run_forecast(series, options);
   }();
 
-  Json numbers = numbers_of(choice, series, forecast, task);
-  std::vector<std::vector<std::string>> fits;
-  add_fits(numbers, fits, forecast, series);
-  add_proof(numbers, forecast, series);
-  write_file(task.save, forecast_csv(forecast, series));
+  Json numbers = numbers_of(choice, series, forecast);
+  const TextRows fits = add_fits(numbers, forecast, series),
+                 facts = add_proof(numbers, forecast, series);
+  task.folder.write(kPredictions, forecast_csv(forecast, series));
+  task.folder.write(kSeries, series_csv(series));
   if (!choice.save_weights.empty())
     save_transformer(
         forecast.net, choice.save_weights,
         {{"keel.centre", shortest(series.centre())}, {"keel.scale", shortest(series.scale())}});
-  const Json summary = summarise(context, numbers);
+  Json summary = summarise(context, numbers);
   task.folder.write("summary.json", json_text(summary));
+  const std::string problem = draw(choice, task, context, summary);
   if (context.options.json)
     context.out << json_text(summary);
   else if (!context.options.quiet)
-    context.out << text_of(forecast, series, choice, task, context, fits);
-  return 0;
+    context.out << (fits.empty() ? "" : text_table(fits, 1) + "\n") << text_table(facts, 1)
+                << fmt::format("{} predictions in {}; {} {} trained in {:.2f} s on {}\n",
+                               options.ahead, task.folder.path(kPredictions).string(),
+                               options.seeds, options.seeds == 1 ? "transformer" : "transformers",
+                               forecast.training_seconds, context.device);
+  if (problem.empty()) return 0;
+  context.err << fmt::format("keel: {}\n", problem);
+  return 1;
 }
 
 }  // namespace
@@ -310,10 +192,11 @@ Run declare_forecast(CLI::App& app) {
   app.add_option("--seeds", options.seeds, "nets, from seeds --seed, --seed + 1, ...")
       ->check(check_whole(1, 1000))
       ->capture_default_str();
-  app.add_option("--save", choice->save,
-                 "write predictions as CSV (default OUT/forecast.csv; rows count from 0)");
   app.add_option("--save-weights", choice->save_weights, "write the nets as .safetensors");
-  app.footer("Writes summary.json into --out (default out/forecast).");
+  app.add_flag("--no-plot", choice->no_plot, "draw no picture");
+  app.footer(
+      "Writes forecast.csv (rows count from 0), series.csv, summary.json and, with matplotlib, a "
+      "picture into --out (default out/forecast).");
   return [choice](Context& context) { return run(*choice, context); };
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Draws what `keel reproduce` wrote: plot.py fig1|fig2|fig3|fig5|fig6|fig7|theory DIR reads the numbers in
-DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib;
-fig3 statsmodels too."""
+"""Draws what `keel reproduce` and `keel forecast` wrote: plot.py
+fig1|fig2|fig3|fig5|fig6|fig7|theory|forecast DIR reads the numbers in DIR (.csv, .npy,
+summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib; fig3 statsmodels
+too."""
 
 import os
 import sys
@@ -17,7 +18,9 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy  # noqa: E402  (matplotlib needs it too)
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
+from plot_forecast import draw_forecast  # noqa: E402
 from plot_input import from_summary, rows_of  # noqa: E402
+from plot_style import BAND, CURVE, POINTS, SHADE, STYLE  # noqa: E402
 from plot_table1 import draw_protein  # noqa: E402
 
 DATASETS = {"sinusoid": r"$y=\sin x$", "linear": r"$y=x/2$", "quadratic": r"$y=x^2/5$"}
@@ -35,14 +38,6 @@ CONTINUED = [(("standard", "one_step"), "Standard, one step"),
              (("ln_embedding", "rollout"), "LN, rollout")]
 NETS = {"standard": "Standard", "ln_first": "LN first", "ln_second": "LN second",
         "ln_every": "LN every"}
-CURVE, BAND, POINTS, SHADE = "#1f4e9c", "#9db8e6", "#d62728", "#f0f0f0"
-STYLE = {
-    "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "xtick.labelsize": 7,
-    "ytick.labelsize": 7, "legend.fontsize": 8, "axes.linewidth": 0.6, "lines.linewidth": 1.3,
-    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5, "svg.fonttype": "none", "svg.hashsalt": "keel",
-    "mathtext.fontset": "dejavusans",
-}
 
 
 def training_points(folder):
@@ -267,7 +262,8 @@ def draw_sequences(_, folder):
 
 
 DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
-        "fig6": draw_curves, "fig7": draw_sequences, "theory": draw_theory}
+        "fig6": draw_curves, "fig7": draw_sequences, "forecast": draw_forecast,
+        "theory": draw_theory}
 
 
 def save(figure, path):

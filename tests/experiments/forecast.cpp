@@ -35,10 +35,10 @@ struct Data {
 
   Ran run(std::vector<std::string> more, const std::string& out = "out") const {
     std::vector<std::string> arguments = {
-        "forecast", "--data",   table,     "--target",  "level",   "--hold-out", "20",
-        "--length", "6",        "--width", "8",         "--heads", "2",          "--hidden",
-        "16",       "--blocks", "1",       "--batch",   "8",       "--ahead",    "4",
-        "--device", "cpu",      "--out",   folder / out};
+        "forecast", "--data",   table,     "--target",   "level",    "--hold-out", "20",
+        "--length", "6",        "--width", "8",          "--heads",  "2",          "--hidden",
+        "16",       "--blocks", "1",       "--batch",    "8",        "--ahead",    "4",
+        "--device", "cpu",      "--out",   folder / out, "--no-plot"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_keel(arguments);
   }
@@ -271,13 +271,29 @@ TEST_CASE("forecast: refusals are one line, and leave nothing") {
   };
   CHECK(said({"--seeds", "0"}, 2) ==
         "keel: usage: --seeds: got '0', wanted a whole number from 1 to 1000\n");
-  CHECK(said({"--save", data.table}, 1).find("level.csv") != std::string::npos);
+  CHECK(said({"--save-weights", data.table}, 1).find("level.csv") != std::string::npos);
   CHECK(said({"--steps", "3", "--lr", "1e30"}, 1).find("at the end of the training of seed 0") !=
         std::string::npos);
   const Ran ran = run_keel({"forecast", "--data", data.table, "--target", "level", "--width", "9",
                             "--heads", "2", "--out", data.folder / "refused"});
   CHECK(ran.code == 2);
   CHECK(ran.err == "keel: usage: got --width 9 and --heads 2, wanted a multiple of the heads\n");
+}
+
+TEST_CASE("forecast: a picture where Python has matplotlib, and a note where it has not") {
+  const Data data;
+  for (const char* held_out : {"20", "1", "0"}) {
+    const Ran ran =
+        run_keel({"forecast",   "--data",   data.table, "--target", "level",
+                  "--hold-out", held_out,   "--length", "5",        "--width",
+                  "4",          "--heads",  "1",        "--hidden", "4",
+                  "--steps",    "2",        "--ahead",  "3",        "--seeds",
+                  "2",          "--device", "cpu",      "--out",    data.folder / "out"});
+    CHECK(ran.code == 0);
+    const auto pictures = data.summary()["pictures"];
+    CHECK(pictures.empty() == (ran.err.find("python3-matplotlib") != std::string::npos));
+    for (const auto& picture : pictures) CHECK(std::filesystem::exists(picture.get<std::string>()));
+  }
 }
 
 TEST_CASE("forecast: the CPU and the GPU agree") {

@@ -1,0 +1,28 @@
+// What `keel forecast` says of its run: files, numbers, and a text for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "forecast_run.h"
+
+namespace keel {
+
+/// Columns row (from 0), kind, true, prediction, and of an ensemble std and each seed's. Kinds:
+/// one_step and rollout of the rows held out, forecast of what lies behind the last row.
+std::string forecast_csv(const Forecast& forecast, const Series& series);
+
+/// Columns row and value, of the whole series.
+std::string series_csv(const Series& series);
+
+using TextRows = std::vector<std::vector<std::string>>;
+
+/// How well the held-out rows were predicted, in summary.json's numbers; and for people, a row a
+/// line. Neither where none were held out.
+TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series);
+
+/// The same of what was proved, and of the largest prediction that was found.
+TextRows add_proof(Json& numbers, const Forecast& forecast, const Series& series);
+
+}  // namespace keel

@@ -1,0 +1,81 @@
+"""What `keel forecast` wrote: drawn by plot.py."""
+
+import math
+import os
+
+import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from plot_input import from_summary, rows_of
+from plot_style import BAND, CURVE, POINTS, SHADE
+
+PANELS = "one_step", "rollout"
+
+
+def load(folder):
+    """The series; and by kind of prediction its rows, means, and deviations over seeds."""
+    series = [float(row["value"]) for row in rows_of(os.path.join(folder, "series.csv"), ["value"])]
+    kinds = {kind: ([], [], []) for kind in (*PANELS, "forecast")}
+    for row in rows_of(os.path.join(folder, "forecast.csv"), ["row", "kind", "prediction"]):
+        rows, means, deviations = kinds[row["kind"]]
+        rows.append(int(row["row"]))
+        means.append(float(row["prediction"]))
+        deviations.append(float(row.get("std") or 0))
+    return series, kinds
+
+
+def draw(axes, rows, means, deviations):
+    low = [mean - deviation for mean, deviation in zip(means, deviations)]
+    high = [mean + deviation for mean, deviation in zip(means, deviations)]
+    axes.fill_between(rows, low, high, color=BAND, lw=0, zorder=2)
+    axes.plot(rows, means, color=CURVE, marker="." if len(rows) == 1 else None, zorder=3)
+
+
+def proved_text(interval):
+    """Rounded outward, to three or four digits of its width."""
+    if interval is None:
+        return "no Layer Norm: nothing is proved"
+    low, high = interval
+    digits = 3 - math.floor(math.log10(max(high - low, 1e-300)))
+    step = 10.0 ** -digits
+    low, high = math.floor(low / step) * step, math.ceil(high / step) * step
+    return f"proved: never outside [{low:,.{max(0, digits)}f}, {high:,.{max(0, digits)}f}]"
+
+
+def draw_forecast(_, folder):
+    """A panel of what was held out one step ahead, and one of it and what follows by rollout."""
+    trained, seeds, target, interval = from_summary(folder, lambda summary: (
+        summary["train_rows"], len(summary["seeds"]), summary["target"], summary["interval"]))
+    series, kinds = load(folder)
+    end = len(series) + len(kinds["forecast"][0])
+    begin = max(0, trained - 2 * (end - trained) - 1)
+    panels = [kind for kind in PANELS if kinds[kind][0] or kind == "rollout"]
+    titles = {"one_step": "one step ahead", "rollout": f"by rollout, from row {trained}"}
+    if trained < len(series) < end:
+        titles["rollout"] += f" and from row {len(series)}"
+    figure, grid = plt.subplots(1, len(panels), figsize=(7.0, 2.6), sharey=True, squeeze=False)
+    shown = series[begin:]
+    reach = 0.6 * (max(shown) - min(shown)) or 1
+    for axes, kind in zip(grid[0], panels):
+        axes.axvspan(begin, trained - 0.5, color=SHADE, lw=0, zorder=0)
+        axes.plot(range(begin, len(series)), shown, color=POINTS, lw=0.9, zorder=4)
+        draw(axes, *kinds[kind])
+        if kind == "rollout":
+            draw(axes, *kinds["forecast"])
+        axes.set_title(titles[kind], pad=4)
+        axes.set_xlim(begin, end - 1)
+        axes.set_xlabel("row", labelpad=1)
+    grid[0, 0].set_ylim(min(shown) - reach, max(shown) + reach)
+    grid[0, 0].set_ylabel(target)
+    grid[0, -1].text(0.03, 0.95, proved_text(interval), ha="left", va="top",
+                     transform=grid[0, -1].transAxes, fontsize=7, color="#444444", zorder=5)
+    figure.subplots_adjust(left=0.09, right=0.99, top=0.92, bottom=0.255, wspace=0.06)
+    mean = "prediction of 1 seed" if seeds == 1 else f"mean of {seeds} seeds"
+    handles = [Line2D([], [], color=CURVE, label=mean),
+               Patch(color=BAND, label="± their standard deviation"),
+               Line2D([], [], color=POINTS, lw=0.9, label="the series"),
+               Patch(color=SHADE, label="trained on")]
+    figure.legend(handles=handles if seeds > 1 else [handles[0], *handles[2:]],
+                  loc="lower center", ncol=4, frameon=False, handlelength=1.6, columnspacing=1.8)
+    return figure
