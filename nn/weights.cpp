@@ -190,7 +190,8 @@ UnitMap take_batch_norm(Reader& file, const std::string& name, const LayerSpec& 
   };
   const std::vector<double> mean = take(kRunningMean), variance = take(".running_var");
   // W mean becomes a bias of 53 bits: off by some 1e-16 kFarthest of what W (x - mean) is, a tenth
-  // of a certificate's margin.
+  // of a certificate's margin. (Unless that bias cancels the batchnorm's own: what is proved is of
+  // the folded weights.)
   constexpr double kFarthest = 1e6;
   for (std::size_t j = 0; j < variance.size(); ++j) {
     check(

@@ -58,6 +58,38 @@ Affine composed(const Affine& second, const Affine& first) {
           affine_at(of_sizes, bias_sizes(first))};
 }
 
+// Whether rows of `map` are 0, or so large that a margin of their sizes is more than what
+// underflows where they are multiplied.
+bool large_enough(const Affine& map) {
+  const Vector of_weights = weight_sizes(map);
+  const auto cols = static_cast<std::size_t>(map.inputs);
+  for (std::size_t i = 0; i < map.bias.size(); ++i) {
+    const double size = length_of(&of_weights[i * cols], cols);
+    if (size != 0 && size < kLeastSize) return false;
+  }
+  return true;
+}
+
+// The same of the map `made` of `first` and then `second`, whose rows may have become 0 that way.
+bool large_enough(const Affine& made, const Affine& second, const Affine& first) {
+  const Vector of_first = weight_sizes(first), of_made = weight_sizes(made);
+  const auto inner = static_cast<std::size_t>(second.inputs),
+             cols = static_cast<std::size_t>(first.inputs);
+  std::vector<bool> there(inner);
+  for (std::size_t k = 0; k < inner; ++k) there[k] = length_of(&of_first[k * cols], cols) > 0;
+  for (std::size_t i = 0; i < made.bias.size(); ++i)
+    for (std::size_t k = 0; k < inner; ++k)
+      if (there[k] && second.weight[i * inner + k] != 0 &&
+          length_of(&of_made[i * cols], cols) < kLeastSize)
+        return false;
+  return true;
+}
+
+void check_large_enough(bool is) {
+  check(is, "net_bound",
+        "got weights so small that their products leave double, wanted larger ones");
+}
+
 // h = sqrt(width) B u, then gain and bias.
 Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias) {
   const auto width = static_cast<std::size_t>(set.width), rank = static_cast<std::size_t>(set.rank);
@@ -151,8 +183,14 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
   std::vector<Affine> maps;      // the last first
   for (; from > 0 && spec[from - 1].kind == LayerKind::dense; --from)
     maps.push_back(dense_affine(net, from - 1));
-  const auto all_after = [&maps](Affine map) {
-    for (; !maps.empty(); maps.pop_back()) map = composed(maps.back(), map);
+  bool large = true;
+  const auto all_after = [&](Affine map) {
+    large = large_enough(map);
+    for (; !maps.empty(); maps.pop_back()) {
+      Affine made = composed(maps.back(), map);
+      large = large && large_enough(made, maps.back(), map);
+      map = std::move(made);
+    }
     return map;
   };
   if (from == 0 || spec[from - 1].kind != LayerKind::layernorm) {
@@ -160,7 +198,7 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
     Affine first = std::move(maps.back());
     maps.pop_back();
     const Affine map = all_after(std::move(first));
-    if (cancels(map)) return std::nullopt;
+    if (!large || cancels(map)) return std::nullopt;
     std::optional<Tail> any = homogeneous(map, set.generators);
     if (!any) return std::nullopt;
     return Before{std::move(*any), true};
@@ -171,6 +209,7 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
   before.direct = maps.empty();
   before.affine.push_back(all_after(affine_of(net, from - 1, before.set)));
   before.activations.push_back(phi);
+  if (!large) return std::nullopt;
   return Before{std::move(before)};
 }
 
@@ -227,14 +266,18 @@ Tail tail_of(const Net& net, bool narrow) {
   if (!tail.set.generators.empty()) tail.set.image = image_of(net, norm, tail.set);
   std::int64_t width = tail.set.width;
   tail.affine.push_back(affine_of(net, norm, tail.set));
+  check_large_enough(large_enough(tail.affine[0]));
   bool open = true;  // the last affine map may still take in a dense layer
   for (std::size_t i = norm + 1; i < spec.size(); ++i) {
     if (spec[i].kind == LayerKind::dense) {
       const Affine next = dense_affine(net, i);
-      if (open)
-        tail.affine.back() = composed(next, tail.affine.back());
-      else
+      if (open) {
+        Affine made = composed(next, tail.affine.back());
+        check_large_enough(large_enough(made, next, tail.affine.back()));
+        tail.affine.back() = std::move(made);
+      } else {
         tail.affine.push_back(next);
+      }
       open = true;
       continue;
     }

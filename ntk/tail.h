@@ -6,6 +6,9 @@
 
 namespace keel {
 
+/// Of what is summed, if it is not 0: a margin of it is more than what may underflow of it.
+inline constexpr double kLeastSize = 1e-280;
+
 /// weight x + bias; weight [outputs, inputs].
 struct Affine {
   std::int64_t outputs = 0, inputs = 0;
@@ -35,7 +38,8 @@ struct Tail {
 };
 
 /// Of a net of one member with a Layer Norm. `narrow`: use what the layers before it allow;
-/// without, its output may be any of mean 0. Throws keel::Error for an ensemble.
+/// without, its output may be any of mean 0. Throws keel::Error for an ensemble, and where products
+/// of weights leave double's range downward, so that no margin would tell.
 Tail tail_of(const Net& net, bool narrow = true);
 
 /// f at u, [outputs].

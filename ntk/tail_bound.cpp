@@ -130,9 +130,20 @@ class TailBounds {
                             descents[end]);
       }
       // What the map itself lost when it was multiplied out, beside what the dual knows of it.
+      // A unit that is there has more than a margin of kLeastSize; of one that is 0 a dual leaves
+      // some 1e-299.
+      constexpr double kStill = 1e-295;
       double lost = bias_of[i];
-      for (std::size_t j = 0; j < cols; ++j)
-        lost += weight_of[i * cols + j] * layers_[l - 1].reach(j);
+      bool varies = false;
+      for (std::size_t j = 0; j < cols; ++j) {
+        const double weight = weight_of[i * cols + j], reach = layers_[l - 1].reach(j);
+        varies = varies || (weight != 0 && reach > kStill);
+        lost += weight * reach;
+      }
+      check(!varies || !(lost < kLeastSize), "net_bound",
+            "got weights so small that what they make of the layer before is {} in double, wanted "
+            "larger ones",
+            lost);
       const double most = unit[end] * (found[end].bound + kMargin * found[end].size);
       (end % 2 == 0 ? result[i].high : result[i].low) =
           map.bias[i] + side_of(end) * (most + kMargin * lost);
