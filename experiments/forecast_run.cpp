@@ -25,11 +25,11 @@ Examples target_alone(const std::vector<double>& values, std::int64_t rows) {
 // |f| at the place where it is largest, for each sequence of x [m, length].
 RowFunction largest_prediction(const Transformer& net) {
   return [&net](const Tensor& x) {
-    constexpr std::int64_t kAtOnce = 128;  // what a block keeps grows with it
+    const std::int64_t at_once = sequences_at_once(net.options().length);
     const auto length = static_cast<std::size_t>(net.options().length);
     std::vector<double> sizes;
-    for (std::int64_t begin = 0; begin < x.size(0); begin += kAtOnce) {
-      const Tensor some = x.slice(begin, std::min(begin + kAtOnce, x.size(0)));
+    for (std::int64_t begin = 0; begin < x.size(0); begin += at_once) {
+      const Tensor some = x.slice(begin, std::min(begin + at_once, x.size(0)));
       const std::vector<double> all = net.predict(some.to(net.flat().device())).to_vector<double>();
       for (std::size_t at = 0; at < all.size(); at += length) {
         double largest = 0;
@@ -64,19 +64,26 @@ void predict(const Series& series, const ForecastOptions& options, const Transfo
   check_finite(member.ahead, "by rollout", end, seed);
 }
 
-// Rays and gradient ascent of a few seconds: a sequence has as many coordinates as the net sees.
+// Rays and gradient ascent of some seconds at the lengths of Figure 7. A longer sequence takes more
+// for each prediction, and has more coordinates to go along: there are fewer radii then, and steps.
+SearchOptions search_options(std::int64_t length, std::uint64_t seed) {
+  const double share = std::min(29.0 / static_cast<double>(length), 1.0);
+  SearchOptions options;
+  options.directions = 64;
+  options.radii = std::max<std::int64_t>(std::llround(17 * share), 2);
+  options.climbers = 4;
+  options.steps = std::llround(50 * share * share);
+  options.seed = seed;
+  return options;
+}
+
 void search(const Series& series, const Transformer& net, ForecastMember& member) {
   const Transformer precise = net.to(DType::f64);
   const std::uint64_t seed = net.options().seeds[0];
-  SearchOptions options;
-  options.directions = 64;
-  options.radii = 17;
-  options.climbers = 4;
-  options.steps = 50;
-  options.seed = seed;
   const RowFunction size = largest_prediction(precise);
   const std::int64_t length = net.options().length;
-  member.largest = search_largest(size, length, series.some_windows(length), options);
+  member.largest =
+      search_largest(size, length, series.some_windows(length), search_options(length, seed));
   if (!member.proved) {
     if (member.largest.distance() > 0)
       member.beyond = exceed(size, member.largest.x, 1000 * member.largest.value);

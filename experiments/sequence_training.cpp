@@ -90,6 +90,10 @@ Transformer joined(const std::vector<TrainedTransformer>& members) {
   return all;
 }
 
+std::int64_t sequences_at_once(std::int64_t length) {
+  return std::clamp<std::int64_t>((std::int64_t{1} << 20) / (length * length), 1, 128);
+}
+
 SequencePredictor::SequencePredictor(const Transformer& net, double centre, double scale)
     : net_(net.to(DType::f64)), centre_(centre), scale_(scale) {
   check(net.members() == 1, "sequence_predictor", "got {} members, wanted 1", net.members());
@@ -102,11 +106,11 @@ std::vector<double> SequencePredictor::window_of(const std::vector<double>& sequ
 }
 
 std::vector<double> SequencePredictor::next(const std::vector<std::vector<double>>& windows) const {
-  constexpr std::size_t kAtOnce = 128;  // what a block keeps grows with it
+  const auto at_once = static_cast<std::size_t>(sequences_at_once(net_.options().length));
   const auto length = static_cast<std::size_t>(net_.options().length);
   std::vector<double> result;
-  for (std::size_t begin = 0; begin < windows.size(); begin += kAtOnce) {
-    const std::size_t end = std::min(begin + kAtOnce, windows.size());
+  for (std::size_t begin = 0; begin < windows.size(); begin += at_once) {
+    const std::size_t end = std::min(begin + at_once, windows.size());
     std::vector<double> x;
     for (std::size_t i = begin; i < end; ++i) {
       for (double value : windows[i]) x.push_back((value - centre_) / scale_);

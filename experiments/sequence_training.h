@@ -39,6 +39,9 @@ std::vector<TrainedTransformer> train_transformers(std::vector<TransformerOption
 /// All of them as members of one transformer; they must be of one kind.
 Transformer joined(const std::vector<TrainedTransformer>& members);
 
+/// Sequences to be predicted together: attention keeps a number for every two places of each.
+std::int64_t sequences_at_once(std::int64_t length);
+
 /// One transformer's predictions, in float64, where a rollout may grow further. Values are its own
 /// times `scale`, plus `centre`.
 class SequencePredictor {
