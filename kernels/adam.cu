@@ -1,5 +1,7 @@
 #include "adam.h"
 
+#include <cmath>
+
 #include "launch.cuh"
 
 namespace keel {
@@ -73,12 +75,14 @@ void adam(const Tensor& parameters, const Tensor& gradients, AdamState& state,
           const AdamOptions& options) {
   check_same_kind("adam", "parameters", parameters, "gradients", gradients);
   check_same_kind("adam", "parameters", parameters, "state", state.first);
-  check<ShapeError>(
-      gradients.shape() == parameters.shape() && state.first.shape() == parameters.shape(), "adam",
-      "got parameters {}, gradients {}, state {}: wanted one shape", parameters.shape(),
-      gradients.shape(), state.first.shape());
-  check(options.lr >= 0 && options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 &&
-            options.beta2 < 1 && options.eps >= 0,
+  check_same_kind("adam", "parameters", parameters, "state", state.second);
+  check<ShapeError>(gradients.shape() == parameters.shape() &&
+                        state.first.shape() == parameters.shape() &&
+                        state.second.shape() == parameters.shape(),
+                    "adam", "got parameters {}, gradients {}, state {}: wanted one shape",
+                    parameters.shape(), gradients.shape(), state.first.shape());
+  check(options.lr >= 0 && std::isfinite(options.lr) && options.beta1 >= 0 && options.beta1 < 1 &&
+            options.beta2 >= 0 && options.beta2 < 1 && options.eps >= 0,
         "adam", "got lr {}, beta1 {}, beta2 {}, eps {}, wanted lr, eps >= 0 and betas in [0, 1)",
         options.lr, options.beta1, options.beta2, options.eps);
   const Device device = parameters.device();

@@ -63,19 +63,19 @@ struct PullScaleUnit {
 /// What forward leaves for the pullback: xhat [d, n] or [S, d, n].
 struct Scaled {
   Tensor xhat, gain;
-  std::int64_t members;  // of the result; 0: it has no such axis
+  std::int64_t members;  // of the result; -1: it has no such axis
 
   std::int64_t n() const { return xhat.size(-1); }
   std::int64_t units() const { return xhat.size(-2); }
-  std::int64_t unit_rows() const { return std::max<std::int64_t>(members, 1) * units(); }
+  std::int64_t unit_rows() const { return (members < 0 ? 1 : members) * units(); }
   UnitRows rows() const { return {n(), units(), xhat.rank() == 3, gain.rank() == 2}; }
-  Shape shape() const { return members > 0 ? Shape{members, units(), n()} : Shape{units(), n()}; }
+  Shape shape() const { return members >= 0 ? Shape{members, units(), n()} : Shape{units(), n()}; }
 };
 
 void pull(const Scaled& saved, Slot xhat_slot, Slot gain_slot, Slot bias_slot, const Tensor& d_out,
           Backward& backward) {
   const Tensor& xhat = saved.xhat;
-  const std::int64_t members = std::max<std::int64_t>(saved.members, 1), units = saved.units();
+  const std::int64_t members = saved.members < 0 ? 1 : saved.members, units = saved.units();
   // Shared gain and bias add up members, as if they were samples.
   const Shape parts = saved.gain.rank() == 2 ? Shape{members, 1, units} : Shape{members, units};
   Tensor d_xhat = Tensor::empty(saved.shape(), xhat.dtype(), xhat.device());
@@ -100,7 +100,7 @@ void pull(const Scaled& saved, Slot xhat_slot, Slot gain_slot, Slot bias_slot, c
 
 Var scale_units(const Var& xhat, const Var& gain, const Var& bias) {
   const Tensor &x = xhat.value(), &gains = gain.value();
-  const std::int64_t members = x.rank() == 3 ? x.size(0) : gains.rank() == 2 ? gains.size(0) : 0;
+  const std::int64_t members = x.rank() == 3 ? x.size(0) : gains.rank() == 2 ? gains.size(0) : -1;
   const Scaled saved{x, gains, members};
   Tensor out = Tensor::empty(saved.shape(), x.dtype(), x.device());
   dispatch(x.dtype(), [&](auto t) {

@@ -34,6 +34,8 @@ void ParameterLayout::push_back(std::int64_t layer, const ParameterSpec& paramet
 }
 
 Tensor ParameterLayout::view(const Tensor& flat, std::size_t p) const {
+  check<ShapeError>(p < entries_.size(), "layout", "got parameter {}, wanted one from 0 to {}", p,
+                    static_cast<std::int64_t>(entries_.size()) - 1);
   const Entry& entry = entries_[p];
   Shape shape;
   if (members_ > 1) shape.push_back(members_);
@@ -65,6 +67,11 @@ Tensor initial_values(const ParameterLayout& layout, std::span<const std::uint64
 
 void copy_member(const ParameterLayout& into_layout, const Tensor& into, std::int64_t t,
                  const ParameterLayout& from_layout, const Tensor& from, std::int64_t s) {
+  const auto &to = into_layout.entries(), &source = from_layout.entries();
+  bool same = to.size() == source.size();
+  for (std::size_t p = 0; same && p < to.size(); ++p)
+    same = to[p].member == source[p].member && to[p].scale == source[p].scale;
+  check<ShapeError>(same, "copy_member", "got parameters of another net, or another scale");
   for (std::size_t p = 0; p < into_layout.entries().size(); ++p)
     copy(into_layout.member_view(into, p, t), from_layout.member_view(from, p, s));
 }

@@ -46,7 +46,7 @@ Tensor initial_values(const ParameterLayout& layout, std::span<const std::uint64
                       DType dtype);
 
 /// Copies member s of `from` over member t of `into`: layouts of one net, for any number of
-/// members.
+/// members. Throws ShapeError where they are of two, or of two parameterisations.
 void copy_member(const ParameterLayout& into_layout, const Tensor& into, std::int64_t t,
                  const ParameterLayout& from_layout, const Tensor& from, std::int64_t s);
 

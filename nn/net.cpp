@@ -83,6 +83,8 @@ std::int64_t Net::parameters_per_member() const {
 }
 
 std::vector<double> Net::values(std::size_t p, std::int64_t member) const {
+  check(member >= 0 && member < members(), "net", "got member {}, wanted one from 0 to {}", member,
+        members() - 1);
   std::vector<double> all =
       layout_.member_view(flat_.to(Device::cpu()), p, member).to_vector<double>();
   for (double& value : all) value *= layout_.entries()[p].scale;

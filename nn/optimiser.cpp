@@ -32,6 +32,7 @@ void Optimiser::step(const Tensor& gradients) {
 }
 
 void Optimiser::set_steps(std::int64_t steps) {
+  check(steps >= 0, "optimiser", "got {} steps, wanted at least 0", steps);
   if (auto* method = std::get_if<0>(&method_))
     fill(method->second.step, static_cast<double>(steps));  // the other two are made anew each step
 }

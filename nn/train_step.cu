@@ -68,6 +68,17 @@ TrainStep::TrainStep(Net& net, Tensor x, Tensor y, const StepOptions& options, T
       optimiser_(options.optimiser, net.flat()),
       epoch_(Tensor::zeros({net.members()}, DType::f64, net.flat().device())),
       row_(epoch_.clone()) {
+  check<ShapeError>(rows_ > 0 && y_.size(-2) == rows_, "train",
+                    "got x {} and y {}, wanted as many rows, and some", x_.shape(), y_.shape());
+  check(options.batch >= 0, "train", "got batch {}, wanted at least 0", options.batch);
+  check<ShapeError>(
+      losses_.rank() == 2 && losses_.size(1) == net.members() && losses_.dtype() == DType::f64,
+      "train", "got losses {} {}, wanted float64 [epochs, {}]", name_of(losses_.dtype()),
+      losses_.shape(), net.members());
+  check_same_kind("train", "x", x_, "the net", net.flat());
+  check_same_kind("train", "y", y_, "the net", net.flat());
+  check<DeviceError>(losses_.device() == net.flat().device(), "train",
+                     "got losses on {}, wanted them on {}", losses_.device(), net.flat().device());
   check_steps(net, rows_, options.batch);
   if (shuffles()) order_ = Tensor::empty({net.members(), rows_}, DType::f64, net.flat().device());
   const std::vector<Var> leaves = net.leaves(tape_);
@@ -79,6 +90,8 @@ TrainStep::TrainStep(Net& net, Tensor x, Tensor y, const StepOptions& options, T
 }
 
 void TrainStep::start_epoch(std::int64_t epoch) {
+  check<ShapeError>(epoch >= 0 && epoch < losses_.size(0), "train",
+                    "got epoch {}, wanted one from 0 to {}", epoch, losses_.size(0) - 1);
   if (epoch != next_epoch_) {  // else the last step of the last epoch left them so
     fill(epoch_, static_cast<double>(epoch));
     fill(row_, 0);
@@ -109,6 +122,8 @@ Tensor TrainStep::differentiate(const Tensor& x, const Tensor& y) {
 }
 
 void TrainStep::run(std::int64_t rows) {
+  check<ShapeError>(rows >= 1 && rows <= batch_, "train", "got a step of {} rows, wanted 1 to {}",
+                    rows, batch_);
   Tensor x = x_, y = y_;
   if (shuffles()) {
     x = batch_like(x_, net_.members(), rows);

@@ -19,21 +19,21 @@ struct StepOptions {
   bool fused = true;  ///< on a GPU, small nets in one kernel (fused_gradient.h); false: op by op
 };
 
-/// Trains all members of a net at once; which rows come next, and which epoch a loss belongs to, is
-/// counted on the device, so that a recorded step can be replayed.
 /// Throws keel::Error where a net with a batchnorm would have a step of one row, of which it leaves
 /// nothing to learn from. `batch` as in StepOptions.
 void check_steps(const Net& net, std::int64_t rows, std::int64_t batch);
 
+/// Trains all members of a net at once; which rows come next, and which epoch a loss belongs to, is
+/// counted on the device, so that a recorded step can be replayed.
 class TrainStep {
  public:
   /// x [n, d] or [S, n, d], y [n, k] or [S, n, k]; losses float64 [epochs, S], on the net's device.
-  /// Throws keel::Error as check_steps().
+  /// Throws keel::Error as check_steps(), and where there is no row or a batch below 0.
   TrainStep(Net& net, Tensor x, Tensor y, const StepOptions& options, Tensor losses);
 
   /// Before an epoch, of which every step is then run: goes to its first row, and draws the order
   /// of its rows on the host: of member s by (its seed, shuffle_seed, epoch) alone, so a resumed
-  /// run sees what an unbroken one would.
+  /// run sees what an unbroken one would. Throws ShapeError where `losses` has no such epoch.
   void start_epoch(std::int64_t epoch);
 
   std::int64_t steps_per_epoch() const { return (rows_ + batch_ - 1) / batch_; }
@@ -41,9 +41,9 @@ class TrainStep {
   /// Rows of step i of an epoch: the batch, but fewer in the last step where it does not divide n.
   std::int64_t rows_of(std::int64_t i) const { return std::min(batch_, rows_ - i * batch_); }
 
-  /// The next step, of `rows` rows. Nothing here waits for the device, or depends on the epoch.
-  /// losses[epoch, s] gathers the mean over the epoch's rows, each before the update it led to.
-  /// On the CPU, more rows of one member than its cache holds are taken in blocks.
+  /// The next step, of `rows` rows, 1 to the batch. Nothing here waits for the device, or depends
+  /// on the epoch. losses[epoch, s] gathers the mean over the epoch's rows, each before the update
+  /// it led to. On the CPU, more rows of one member than its cache holds are taken in blocks.
   void run(std::int64_t rows);
 
   Optimiser& optimiser() { return optimiser_; }

@@ -21,6 +21,12 @@ double root_of_product(double a, double b) {
   return a == 0 || b == 0 ? 0 : std::sqrt(a) * std::sqrt(b);
 }
 
+void check_target(const Regression& regression, const char* who, std::int64_t target) {
+  const std::int64_t targets = regression.alpha().size(1);
+  check(target >= 0 && target < targets, who, "got target {}, wanted one from 0 to {}", target,
+        targets - 1);
+}
+
 }  // namespace
 
 bool Certificate::bounded() const { return std::isfinite(bound); }
@@ -30,8 +36,7 @@ double Certificate::at(double theta) const { return root_of_product(theta, data_
 Certificate certify(const Regression& regression, double supremum, std::int64_t target,
                     bool estimate_eigenvalue) {
   const Tensor& alpha = regression.alpha();
-  check(target >= 0 && target < alpha.size(1), "certify", "got target {}, wanted one from 0 to {}",
-        target, alpha.size(1) - 1);
+  check_target(regression, "certify", target);
   check(supremum >= 0, "certify", "got a supremum of {}, wanted one of at least 0", supremum);
   const std::vector<double> a = column(alpha, target), y = column(regression.targets(), target);
   double squares = 0, targets = 0, largest = 0;
@@ -73,6 +78,7 @@ Certificate certify(const Regression& regression, double supremum, std::int64_t 
 }
 
 RowFunction prediction_size(const Regression& regression, std::int64_t target) {
+  check_target(regression, "prediction_size", target);
   return [&regression, target](const Tensor& x) {
     std::vector<double> values =
         column(regression.predict(x.to(regression.kernel().device())), target);
@@ -99,7 +105,9 @@ std::optional<Found> exceed(const RowFunction& size, const std::vector<double>& 
          factor *= step) {
       std::vector<double> at = x;
       for (double& value : at) value *= factor;
-      const double reached = size(Tensor::from(at, {1, width}))[0];
+      const std::vector<double> values = size(Tensor::from(at, {1, width}));
+      check<ShapeError>(values.size() == 1, "exceed", "got {} values for 1 point", values.size());
+      const double reached = values[0];
       ++found.evaluations;
       if (!std::isfinite(reached)) break;
       if (reached > wanted) {

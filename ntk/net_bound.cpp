@@ -18,6 +18,13 @@ NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   net.check_rows_apart("net_bound");
   NetBound result;
   if (!has_layer_norm(net.spec())) return result;
+  for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
+    for (double value : net.values(p))
+      check(std::isfinite(value), "net_bound", "got {} in '{}', wanted finite numbers", value,
+            net.layout().entries()[p].name);
+  for (std::size_t i = 0; i < net.spec().size(); ++i)
+    check(std::isfinite(net.spec()[i].eps), "net_bound", "got eps {} at word {}, wanted a number",
+          net.spec()[i].eps, word_of(net.spec(), i));
   const Tail tail = tail_of(net, options.narrow);
   result.bounded = true;
   result.word = tail.word;

@@ -230,6 +230,7 @@ std::int64_t climbers_at(std::int64_t width, const SearchOptions& options) {
 }
 
 void check_options(std::int64_t width, const Tensor& starts, const SearchOptions& options) {
+  check<ShapeError>(width >= 1, "search", "got {} coordinates, wanted at least 1", width);
   check<ShapeError>(starts.rank() == 2 && starts.size(1) == width, "search",
                     "got starts {}, wanted [s, {}]", starts.shape(), width);
   check(

@@ -41,6 +41,12 @@ TEST_CASE("batch norm: columns of 1e30, constant ones, and one that is not a num
   }
 }
 
+TEST_CASE("batch norm: of no members nothing is left") {
+  const Tensor none = Tensor::zeros({0, 4, 3}), gain = Tensor::full({3}, 1);
+  CHECK(batch_norm(none).value().shape() == Shape{0, 4, 3});
+  CHECK(batch_norm(none, gain, Tensor::zeros({3})).value().shape() == Shape{0, 4, 3});
+}
+
 TEST_CASE("batch norm: of one row all that is left is the bias") {
   const Tensor gain = Tensor::full({3}, 2), bias = Tensor::full({3}, 0.5);
   for (double value : batch_norm(normal({1, 3}, {1, 0}), gain, bias).value().to_vector<double>())

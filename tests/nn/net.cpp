@@ -116,6 +116,14 @@ TEST_CASE("net: set_member, clone and member copy") {
             "' of 3");
   CHECK(message_of([&] { ensemble.set_member(2, other); }) ==
         "net: got member 2, wanted one from 0 to 1");
+  // The same numbers would be another function.
+  const Net ntk(kDeep, 3, {.parameterisation = Parameterisation::ntk});
+  const Tensor kept = ensemble.flat().clone();
+  CHECK(message_of([&] { ensemble.set_member(0, ntk); }) ==
+        "copy_member: got parameters of another net, or another scale");
+  CHECK(same_bits(ensemble.flat(), kept));
+  CHECK(message_of([&] { other.values(0, 1); }) == "net: got member 1, wanted one from 0 to 0");
+  CHECK(message_of([&] { other.values(99); }).starts_with("layout: got parameter 99, wanted one"));
 }
 
 TEST_CASE("net: both parameterisations are one function at initialisation") {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include <cmath>
 
 #include "../../core/random.h"
@@ -95,4 +97,12 @@ TEST_CASE("optimiser: texts and bad input") {
         "sgd: got lr -1, momentum 0, wanted both >= 0");
   CHECK(message_of([&] { Optimiser(SgdOptions{}, p).step(Tensor::zeros({2})); }) ==
         "sgd: got parameters [3], gradients [2], velocity [3]: wanted one shape");
+  AdamState state(p);
+  state.second = Tensor::zeros({2});
+  CHECK(message_of([&] { adam(p, Tensor::zeros({3}), state, {}); }).starts_with("adam: got "));
+  CHECK(message_of([&] {
+          Optimiser(AdamOptions{.lr = std::numeric_limits<double>::infinity()}, p).step(p);
+        }).starts_with("adam: got lr inf"));
+  CHECK(message_of([&] { Optimiser(AdamOptions{}, p).set_steps(-1); }) ==
+        "optimiser: got -1 steps, wanted at least 0");
 }

@@ -195,6 +195,30 @@ TEST_CASE("train: progress is told, and what its function throws comes out") {
         }) == "bar: got no terminal");
 }
 
+TEST_CASE("train: a step refuses what it has no room for") {
+  const Data data = some_data();
+  Net net(kSpec, 2);
+  Tensor losses = Tensor::zeros({3, 1}, DType::f64);
+  const auto made = [&](const Tensor& x, const Tensor& y, std::int64_t batch, const Tensor& into) {
+    return message_of([&] { TrainStep(net, x, y, {.batch = batch}, into); });
+  };
+  CHECK(made(Tensor::zeros({0, 2}), Tensor::zeros({0, 1}), 0, losses) ==
+        "train: got x [0, 2] and y [0, 1], wanted as many rows, and some");
+  CHECK(made(data.x, data.y, -1, losses) == "train: got batch -1, wanted at least 0");
+  CHECK(made(data.x, data.y, 0, Tensor::zeros({3, 2}, DType::f64)) ==
+        "train: got losses float64 [3, 2], wanted float64 [epochs, 1]");
+  CHECK(made(data.x.to(DType::f64), data.y, 0, losses) ==
+        "train: x is float64, the net is float32: wanted one dtype");
+  TrainStep step(net, data.x, data.y, {.batch = 16}, losses);
+  for (const std::int64_t epoch : {-1, 3})
+    CHECK(message_of([&] { step.start_epoch(epoch); }) ==
+          fmt::format("train: got epoch {}, wanted one from 0 to 2", epoch));
+  step.start_epoch(0);
+  for (const std::int64_t rows : {0, 17})
+    CHECK(message_of([&] { step.run(rows); }) ==
+          fmt::format("train: got a step of {} rows, wanted 1 to 16", rows));
+}
+
 TEST_CASE("train: bad input") {
   const Data data = some_data();
   Net net(kSpec, 2), pair(kSpec, 2, {.members = 2});

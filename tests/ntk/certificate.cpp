@@ -69,6 +69,11 @@ TEST_CASE("certificate: holds its definition, term by term") {
   }
   CHECK(message_of([&] { certify(*problem.regression, 1, 2); }) ==
         "certify: got target 2, wanted one from 0 to 1");
+  for (const std::int64_t target : {-1, 2})
+    CHECK(message_of([&] { prediction_size(*problem.regression, target); }) ==
+          fmt::format("prediction_size: got target {}, wanted one from 0 to 1", target));
+  CHECK(message_of([] { exceed([](const Tensor&) { return std::vector<double>(); }, {1}, 2); }) ==
+        "exceed: got 0 values for 1 point");
 }
 
 TEST_CASE("certificate: every form holds under a ridge that leaves next to nothing of y") {

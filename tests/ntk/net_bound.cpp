@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "../nn/message_of.h"
 #include "naive_tail.h"
 
@@ -125,6 +127,19 @@ TEST_CASE("net_bound: an ensemble and no steps are refused; no Layer Norm, no bo
   CHECK(bound_net(two.member(1)).bounded);
   CHECK(message_of([&] { bound_net(two.member(0), {.steps = 0}); }) ==
         "net_bound: got 0 and 150 steps, wanted at least 1");
+  for (const double lost : {std::nan(""), std::numeric_limits<double>::infinity()})
+    for (const std::size_t p : {std::size_t{0}, std::size_t{4}}) {  // ahead of the norm, behind it
+      const Net one = two.member(0);
+      const Tensor weight = one.layout().view(one.flat(), p);
+      fill(weight, lost);
+      CHECK(message_of([&] { bound_net(one); }) ==
+            fmt::format("net_bound: got {} in '{}', wanted finite numbers", lost,
+                        one.layout().entries()[p].name));
+    }
+  Spec spec = two.spec();
+  spec[1].eps = std::nan("");
+  CHECK(message_of([&] { bound_net(Net(spec, 2)); }) ==
+        "net_bound: got eps nan at word 2, wanted a number");
   const Net none("dense(4) relu dense(1)", 2);
   CHECK(!bound_net(none).bounded);
   CHECK(message_of([&] { tail_of(none); }) ==

@@ -160,6 +160,8 @@ TEST_CASE("search: bad options and values that are no numbers are refused") {
         "search: got |x| from 0.01 to 0.001, wanted 0 < nearest <= farthest");
   CHECK(message_of([&] { search_largest(f, 1, no_starts(2)); }) ==
         "search: got starts [0, 2], wanted [s, 1]");
+  CHECK(message_of([&] { search_largest(f, 0, no_starts(0)); }) ==
+        "search: got 0 coordinates, wanted at least 1");
   const auto bad = rowwise([](const std::vector<double>& x) {
     return norm(x) > 10 ? std::numeric_limits<double>::quiet_NaN() : 0;
   });
