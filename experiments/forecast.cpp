@@ -1,7 +1,6 @@
 // keel forecast: transformers that continue a series of numbers, and a proof of how far they can
 // go.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -86,22 +85,6 @@ Json numbers_of(const Choice& choice, const Series& series, const Forecast& fore
   return numbers;
 }
 
-// Draws what was written, if anything was predicted; summary.json tells of it. What is wrong with
-// the picture, where something is: the numbers are worth having.
-std::string draw(const Choice& choice, const Task& task, const Context& context, Json& summary) {
-  if (choice.no_plot || (choice.options.ahead == 0 && task.series.held_out().empty())) return "";
-  Drawn drawn;
-  try {
-    drawn = run_plot("forecast", task.folder.path(""));
-  } catch (const Error& problem) {
-    return problem.what();
-  }
-  if (drawn.pictures.empty()) context.note(drawn.how_later);
-  summary["pictures"] = drawn.pictures;
-  task.folder.write("summary.json", json_text(summary));
-  return "";
-}
-
 int run(Choice choice, Context& context) {
   ForecastOptions& options = choice.options;
   options.net.layer_norm = !choice.no_layer_norm;
@@ -137,7 +120,8 @@ int run(Choice choice, Context& context) {
         {{"keel.centre", shortest(series.centre())}, {"keel.scale", shortest(series.scale())}});
   Json summary = summarise(context, numbers);
   task.folder.write("summary.json", json_text(summary));
-  const std::string problem = draw(choice, task, context, summary);
+  const bool draws = !choice.no_plot && (options.ahead > 0 || !series.held_out().empty());
+  const std::string problem = draws ? draw("forecast", task.folder, context, summary) : "";
   if (context.options.json)
     context.out << json_text(summary);
   else if (!context.options.quiet)

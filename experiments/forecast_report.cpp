@@ -40,27 +40,19 @@ Json interval_json(const Interval& interval) { return {interval.low, interval.hi
 }  // namespace
 
 std::string forecast_csv(const Forecast& forecast, const Series& series) {
-  const bool ensemble = forecast.members.size() > 1;
-  std::vector<std::string> header = {"row", "kind", "true", "prediction"};
-  if (ensemble) header.push_back("std");
-  for (std::uint64_t seed : forecast.net.options().seeds)
-    if (ensemble) header.push_back(fmt::format("seed_{}", seed));
+  std::vector<std::string> header = {"row", "kind", "true"};
+  add_prediction_columns(header, forecast.net.options().seeds);
   Csv csv(header);
   const auto add = [&](const char* kind, OfMember which, std::int64_t first) {
     const MemberRows members = rows_of(forecast, which);
-    std::vector<double> at(members.size());
     for (std::size_t i = 0; i < members[0].size(); ++i) {
       const std::int64_t row = first + static_cast<std::int64_t>(i);
-      for (std::size_t s = 0; s < at.size(); ++s) at[s] = members[s][i];
       csv.add(row).add(kind);
       if (row < series.size())
         csv.add(series.values()[static_cast<std::size_t>(row)]);
       else
         csv.add("");
-      csv.add(mean_with_interval(at).mean);
-      if (ensemble) csv.add(sample_deviation(at));
-      for (double value : at)
-        if (ensemble) csv.add(value);
+      add_prediction(csv, at_row(members, i));
       csv.end_row();
     }
   };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <string>
+#include <utility>
 
 #include "../core/each_in_parallel.h"
 #include "../core/max_or_nan.h"
@@ -25,18 +25,13 @@ Examples target_alone(const std::vector<double>& values, std::int64_t rows) {
 // |f| at the place where it is largest, for each sequence of x [m, length].
 RowFunction largest_prediction(const Transformer& net) {
   return [&net](const Tensor& x) {
-    const std::int64_t at_once = sequences_at_once(net.options().length);
     const auto length = static_cast<std::size_t>(net.options().length);
+    const std::vector<double> all = predict_in_blocks(net, x.to_vector<double>());
     std::vector<double> sizes;
-    for (std::int64_t begin = 0; begin < x.size(0); begin += at_once) {
-      const Tensor some = x.slice(begin, std::min(begin + at_once, x.size(0)));
-      const std::vector<double> all = net.predict(some.to(net.flat().device())).to_vector<double>();
-      for (std::size_t at = 0; at < all.size(); at += length) {
-        double largest = 0;
-        for (std::size_t t = 0; t < length; ++t)
-          largest = max_or_nan(largest, std::abs(all[at + t]));
-        sizes.push_back(largest);
-      }
+    for (std::size_t at = 0; at < all.size(); at += length) {
+      double largest = 0;
+      for (std::size_t t = 0; t < length; ++t) largest = max_or_nan(largest, std::abs(all[at + t]));
+      sizes.push_back(largest);
     }
     return sizes;
   };
@@ -126,9 +121,7 @@ SequenceBatch Series::draw_windows(const TransformerOptions& net, std::int64_t s
       y.insert(y.end(), from + 1, from + length + 1);
     }
   }
-  const auto members = static_cast<std::int64_t>(net.seeds.size());
-  const Shape shape = members > 1 ? Shape{members, count, length} : Shape{count, length};
-  return {Tensor::from(x, shape).to(net.dtype), Tensor::from(y, shape).to(net.dtype)};
+  return batch_of(net, x, y);
 }
 
 Tensor Series::some_windows(std::int64_t length) const {

@@ -11,8 +11,6 @@
 #include <optional>
 #include <string_view>
 
-#include "../core/error.h"
-
 extern char** environ;
 
 namespace keel {
@@ -106,6 +104,20 @@ Drawn run_plot(const std::string& figure, const fs::path& folder) {
     drawn.pictures.push_back(picture.string());
   }
   return drawn;
+}
+
+std::string draw(const std::string& figure, const OutputFolder& folder, const Context& context,
+                 Json& summary) {
+  Drawn drawn;
+  try {
+    drawn = run_plot(figure, folder.path(""));
+  } catch (const Error& problem) {
+    return problem.what();
+  }
+  if (drawn.pictures.empty()) context.note(drawn.how_later);
+  summary["pictures"] = drawn.pictures;
+  folder.write("summary.json", json_text(summary));
+  return "";
 }
 
 }  // namespace keel

@@ -47,17 +47,9 @@ Done reproduce_one(const Context& outer, const Choice& choice, const Experiment&
   done.summary = summarise(context, result.numbers);
   folder.write("summary.json", json_text(done.summary));
   if (!experiment.picture || !result.draws || choice.no_plot) return done;
-  Drawn drawn;
-  try {
-    drawn = run_plot(experiment.picture, folder.path(""));
-  } catch (const Error& problem) {
-    if (done.problem.empty()) done.problem = problem.what();
-    return done;
-  }
-  done.pictures = drawn.pictures;
-  if (drawn.pictures.empty()) context.note(drawn.how_later);
-  done.summary["pictures"] = drawn.pictures;
-  folder.write("summary.json", json_text(done.summary));
+  const std::string problem = draw(experiment.picture, folder, context, done.summary);
+  if (done.problem.empty()) done.problem = problem;
+  if (problem.empty()) done.pictures = done.summary["pictures"].get<std::vector<std::string>>();
   return done;
 }
 

@@ -25,7 +25,7 @@ constexpr std::int64_t kFarPoints = 21, kHeldOut = 256;
 // Root mean square of a + b i, i = 1 .. 30: E[a^2] + E[b^2] times the mean of i^2.
 double scale_of_values() { return std::sqrt(1 + (kTrainedTo + 1) * (2 * kTrainedTo + 1) / 6.0); }
 
-// On the CPU, x and y [n, 29], or [S, n, 29]: by each member's seed and the stream.
+// n sequences a member, by its seed and the stream.
 SequenceBatch draw_batch(const TransformerOptions& options, std::uint64_t stream, std::int64_t n) {
   const double scale = scale_of_values();
   std::vector<double> x, y;
@@ -40,9 +40,7 @@ SequenceBatch draw_batch(const TransformerOptions& options, std::uint64_t stream
       }
     }
   }
-  const auto members = static_cast<std::int64_t>(options.seeds.size());
-  const Shape shape = members > 1 ? Shape{members, n, kLength} : Shape{n, kLength};
-  return {Tensor::from(x, shape).to(options.dtype), Tensor::from(y, shape).to(options.dtype)};
+  return batch_of(options, x, y);
 }
 
 std::vector<double> true_values(const LineOfValues& line, std::int64_t count) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <mutex>
 #include <optional>
 
@@ -42,6 +43,14 @@ Group train_group(const TransformerOptions& options, const SequenceTraining& tra
 }
 
 }  // namespace
+
+SequenceBatch batch_of(const TransformerOptions& options, const std::vector<double>& x,
+                       const std::vector<double>& y) {
+  const std::int64_t members = std::ssize(options.seeds), length = options.length,
+                     n = std::ssize(x) / (members * length);
+  const Shape shape = members > 1 ? Shape{members, n, length} : Shape{n, length};
+  return {Tensor::from(x, shape).to(options.dtype), Tensor::from(y, shape).to(options.dtype)};
+}
 
 std::vector<TrainedTransformer> train_transformers(std::vector<TransformerOptions> kinds,
                                                    std::uint64_t first_seed, std::int64_t seeds,
@@ -90,8 +99,22 @@ Transformer joined(const std::vector<TrainedTransformer>& members) {
   return all;
 }
 
-std::int64_t sequences_at_once(std::int64_t length) {
-  return std::clamp<std::int64_t>((std::int64_t{1} << 20) / (length * length), 1, 128);
+std::vector<double> predict_in_blocks(const Transformer& net, const std::vector<double>& x) {
+  const std::int64_t length = net.options().length,
+                     block = std::clamp<std::int64_t>((std::int64_t{1} << 20) / (length * length),
+                                                      1, 128) *
+                             length;
+  std::vector<double> result;
+  result.reserve(x.size());
+  for (std::int64_t begin = 0; begin < std::ssize(x); begin += block) {
+    const std::int64_t end = std::min(begin + block, std::ssize(x));
+    const Tensor some = Tensor::from(std::vector<double>(x.begin() + begin, x.begin() + end),
+                                     {(end - begin) / length, length});
+    const std::vector<double> predicted =
+        net.predict(some.to(net.flat().device())).to_vector<double>();
+    result.insert(result.end(), predicted.begin(), predicted.end());
+  }
+  return result;
 }
 
 SequencePredictor::SequencePredictor(const Transformer& net, double centre, double scale)
@@ -106,22 +129,15 @@ std::vector<double> SequencePredictor::window_of(const std::vector<double>& sequ
 }
 
 std::vector<double> SequencePredictor::next(const std::vector<std::vector<double>>& windows) const {
-  const auto at_once = static_cast<std::size_t>(sequences_at_once(net_.options().length));
   const auto length = static_cast<std::size_t>(net_.options().length);
-  std::vector<double> result;
-  for (std::size_t begin = 0; begin < windows.size(); begin += at_once) {
-    const std::size_t end = std::min(begin + at_once, windows.size());
-    std::vector<double> x;
-    for (std::size_t i = begin; i < end; ++i) {
-      for (double value : windows[i]) x.push_back((value - centre_) / scale_);
-      x.resize((i - begin + 1) * length);  // zeros, behind what is asked for
-    }
-    const Shape shape{static_cast<std::int64_t>(end - begin), net_.options().length};
-    const std::vector<double> all =
-        net_.predict(Tensor::from(x, shape).to(net_.flat().device())).to_vector<double>();
-    for (std::size_t i = begin; i < end; ++i)
-      result.push_back(scale_ * all[(i - begin) * length + windows[i].size() - 1] + centre_);
+  std::vector<double> x, result;
+  for (const std::vector<double>& window : windows) {
+    for (double value : window) x.push_back((value - centre_) / scale_);
+    x.resize(x.size() + length - window.size());  // zeros, behind what is asked for
   }
+  const std::vector<double> all = predict_in_blocks(net_, x);
+  for (std::size_t i = 0; i < windows.size(); ++i)
+    result.push_back(scale_ * all[i * length + windows[i].size() - 1] + centre_);
   return result;
 }
 

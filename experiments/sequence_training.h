@@ -14,6 +14,10 @@ struct SequenceBatch {
   Tensor x, y;
 };
 
+/// Of all members' sequences, one after another, in the dtype of the options.
+SequenceBatch batch_of(const TransformerOptions& options, const std::vector<double>& x,
+                       const std::vector<double>& y);
+
 struct SequenceTraining {
   const char* who;  ///< of messages
   std::int64_t steps = 1000, batch = 32;
@@ -39,8 +43,9 @@ std::vector<TrainedTransformer> train_transformers(std::vector<TransformerOption
 /// All of them as members of one transformer; they must be of one kind.
 Transformer joined(const std::vector<TrainedTransformer>& members);
 
-/// Sequences to be predicted together: attention keeps a number for every two places of each.
-std::int64_t sequences_at_once(std::int64_t length);
+/// Of a net of one member, for x [n, length]: its predictions at every place, [n, length]. In
+/// blocks: attention keeps a number for every two places of a sequence.
+std::vector<double> predict_in_blocks(const Transformer& net, const std::vector<double>& x);
 
 /// One transformer's predictions, in float64, where a rollout may grow further. Values are its own
 /// times `scale`, plus `centre`.

@@ -1,40 +1,38 @@
 #include "train_report.h"
 
-#include <utility>
-
-#include "output.h"
 #include "text_table.h"
 
 namespace keel {
-namespace {
 
-// Mean over members and their standard deviation, for each row.
-std::vector<std::pair<double, double>> across_members(const MemberRows& predictions) {
-  std::vector<std::pair<double, double>> result;
-  std::vector<double> at(predictions.size());
-  for (std::size_t row = 0; row < predictions[0].size(); ++row) {
-    for (std::size_t s = 0; s < at.size(); ++s) at[s] = predictions[s][row];
-    result.emplace_back(mean_with_interval(at).mean, sample_deviation(at));
-  }
-  return result;
+std::vector<double> at_row(const MemberRows& predictions, std::size_t row) {
+  std::vector<double> values;
+  for (const std::vector<double>& member : predictions) values.push_back(member[row]);
+  return values;
 }
 
-}  // namespace
+void add_prediction_columns(std::vector<std::string>& header,
+                            const std::vector<std::uint64_t>& seeds) {
+  header.push_back("prediction");
+  if (seeds.size() == 1) return;
+  header.push_back("std");
+  for (std::uint64_t seed : seeds) header.push_back(fmt::format("seed_{}", seed));
+}
+
+void add_prediction(Csv& csv, const std::vector<double>& of_members) {
+  csv.add(mean_with_interval(of_members).mean);
+  if (of_members.size() == 1) return;
+  csv.add(sample_deviation(of_members));
+  for (double value : of_members) csv.add(value);
+}
 
 std::string predictions_csv(const MemberRows& predictions,
                             const std::vector<std::uint64_t>& seeds) {
-  const bool ensemble = predictions.size() > 1;
-  std::vector<std::string> header = {"row", "prediction"};
-  if (ensemble) header.push_back("std");
-  for (std::uint64_t seed : seeds)
-    if (ensemble) header.push_back(fmt::format("seed_{}", seed));
+  std::vector<std::string> header = {"row"};
+  add_prediction_columns(header, seeds);
   Csv csv(header);
-  const auto means = across_members(predictions);
-  for (std::size_t row = 0; row < means.size(); ++row) {
-    csv.add(static_cast<std::int64_t>(row)).add(means[row].first);
-    if (ensemble) csv.add(means[row].second);
-    for (const auto& member : predictions)
-      if (ensemble) csv.add(member[row]);
+  for (std::size_t row = 0; row < predictions[0].size(); ++row) {
+    csv.add(static_cast<std::int64_t>(row));
+    add_prediction(csv, at_row(predictions, row));
     csv.end_row();
   }
   return csv.text();
@@ -46,7 +44,8 @@ Fit fit_of(const MemberRows& predictions, const std::vector<double>& wanted) {
     errors.push_back(rmse(member, wanted));
     r2s.push_back(r_squared(member, wanted));
   }
-  for (const auto& [value, deviation] : across_members(predictions)) mean.push_back(value);
+  for (std::size_t row = 0; row < wanted.size(); ++row)
+    mean.push_back(mean_with_interval(at_row(predictions, row)).mean);
   return {mean_with_interval(errors), mean_with_interval(r2s), rmse(mean, wanted),
           r_squared(mean, wanted)};
 }

@@ -6,13 +6,23 @@
 #include <vector>
 
 #include "command.h"
+#include "output.h"
 #include "statistics.h"
 
 namespace keel {
 
 using MemberRows = std::vector<std::vector<double>>;  ///< by member, in y's own units
 
-/// Columns row, prediction, and of an ensemble std and each seed's.
+/// What each member predicts for a row.
+std::vector<double> at_row(const MemberRows& predictions, std::size_t row);
+
+/// Adds to a header "prediction", and of an ensemble "std" and each seed's; and to a row the mean
+/// of what its members predict, and of several their deviation and each.
+void add_prediction_columns(std::vector<std::string>& header,
+                            const std::vector<std::uint64_t>& seeds);
+void add_prediction(Csv& csv, const std::vector<double>& of_members);
+
+/// Columns row and prediction, as above.
 std::string predictions_csv(const MemberRows& predictions, const std::vector<std::uint64_t>& seeds);
 
 struct Fit {

@@ -77,11 +77,11 @@ bool large_enough(const Affine& made, const Affine& second, const Affine& first)
              cols = static_cast<std::size_t>(first.inputs);
   std::vector<bool> there(inner);
   for (std::size_t k = 0; k < inner; ++k) there[k] = length_of(&of_first[k * cols], cols) > 0;
-  for (std::size_t i = 0; i < made.bias.size(); ++i)
+  for (std::size_t i = 0; i < made.bias.size(); ++i) {
+    if (!(length_of(&of_made[i * cols], cols) < kLeastSize)) continue;
     for (std::size_t k = 0; k < inner; ++k)
-      if (there[k] && second.weight[i * inner + k] != 0 &&
-          length_of(&of_made[i * cols], cols) < kLeastSize)
-        return false;
+      if (there[k] && second.weight[i * inner + k] != 0) return false;
+  }
   return true;
 }
 

@@ -2,6 +2,7 @@
 // made, without the sums that lose them.
 #include <doctest/doctest.h>
 
+#include "given_net.h"
 #include "naive_tail.h"
 
 namespace keel {
@@ -16,20 +17,6 @@ Vector few_bits(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-// A net of these parameters, one after the other.
-Net net_of(const std::string& spec, std::size_t inputs, const std::vector<Vector>& values) {
-  NetOptions options;
-  options.dtype = DType::f64;
-  Net net(spec, static_cast<std::int64_t>(inputs), options);
-  REQUIRE(net.layout().entries().size() == values.size());
-  for (std::size_t p = 0; p < values.size(); ++p) {
-    const Tensor home = net.layout().member_view(net.flat(), p, 0);
-    REQUIRE(net.layout().entries()[p].scale == 1);
-    copy(home, Tensor::from(values[p], home.shape()));
-  }
-  return net;
-}
-
 // [16, columns], of columns.
 Vector matrix_of(const std::vector<Vector>& columns) {
   Vector weight;
@@ -40,8 +27,8 @@ Vector matrix_of(const std::vector<Vector>& columns) {
 
 // These columns before the Layer Norm, no bias, no gain.
 Net net_of(const std::vector<Vector>& columns, const Vector& last) {
-  return net_of("dense(16) layernorm(affine=0, eps=0) dense(1)", columns.size(),
-                {matrix_of(columns), Vector(kWidth), last, {0}});
+  return given_net("dense(16) layernorm(affine=0, eps=0) dense(1)", columns.size(),
+                   {matrix_of(columns), Vector(kWidth), last, {0}});
 }
 
 Vector centred(Vector x) {
@@ -112,9 +99,9 @@ TEST_CASE("net_bound: the lowest value of gelu and silu is not cut off") {
       bias[i] = -lowest.value * w[i] + 1e-5 * v[i];
       last[i] = v[i] - w[i];
     }
-    const Net net = net_of(std::string("dense(1) ") + lowest.activation +
-                               " dense(16) layernorm(affine=0, eps=0) dense(1)",
-                           1, {{1}, {0}, w, bias, last, {0}});
+    const Net net = given_net(std::string("dense(1) ") + lowest.activation +
+                                  " dense(16) layernorm(affine=0, eps=0) dense(1)",
+                              1, {{1}, {0}, w, bias, last, {0}});
     const double reached = net.predict(Tensor::from(Vector{lowest.at}, {1, 1})).item();
     CHECK(reached > 5);
     CHECK(bound_net(net).outputs[0].high >= reached);
@@ -133,9 +120,9 @@ TEST_CASE("net_bound: biases that cancel each other behind the norm still count 
       }
       const double large = std::ldexp(1, bits) + static_cast<double>(seed), third = 1.0 / 3;
       const std::vector<Vector> span = {few_bits(kWidth, seed + 200), few_bits(kWidth, seed + 300)};
-      const Net net =
-          net_of("dense(16) layernorm(affine=0, eps=0) dense(2) dense(1)", 2,
-                 {matrix_of(span), Vector(kWidth), rows, {large, large + 1}, {-third, third}, {0}});
+      const Net net = given_net(
+          "dense(16) layernorm(affine=0, eps=0) dense(2) dense(1)", 2,
+          {matrix_of(span), Vector(kWidth), rows, {large, large + 1}, {-third, third}, {0}});
       CHECK(bound_net(net).outputs[0].high >=
             third * (1 + largest_in_span(span, apart)) * (1 - 1e-13));
     }
@@ -244,15 +231,15 @@ TEST_CASE("net_bound: dense layers behind an activation that cancel each other")
       }
       const double share = 1.0 / 3, large = std::ldexp(share, bits);  // of many bits
       // relu(h + 8) is never off: |h| <= 4
-      const Net net = net_of("dense(16) layernorm(eps=0) relu dense(3) dense(1)", 2,
-                             {matrix_of(span),
-                              Vector(kWidth),
-                              Vector(kWidth, 1),
-                              Vector(kWidth, 8),
-                              rows,
-                              Vector(3),
-                              {-large, -large, large},
-                              {0}});
+      const Net net = given_net("dense(16) layernorm(eps=0) relu dense(3) dense(1)", 2,
+                                {matrix_of(span),
+                                 Vector(kWidth),
+                                 Vector(kWidth, 1),
+                                 Vector(kWidth, 8),
+                                 rows,
+                                 Vector(3),
+                                 {-large, -large, large},
+                                 {0}});
       const double most = share * largest_in_span(span, last);
       const Interval proved = bound_net(net).outputs[0];
       CHECK(proved.high >= 8 * share * sum + most * (1 - 1e-13));
@@ -269,53 +256,6 @@ TEST_CASE("net_bound: ordinary weights cost nothing of that") {
     CHECK(bound.rank == 2);
     CHECK(bound.outputs[0].high <= wanted * (1 + 1e-7));
   }
-}
-
-// f(1) is 0.6 sqrt(10) in all of these, or as many powers of ten less, but double makes 0 of it on
-// the way, and of the sizes that margins are taken of.
-TEST_CASE("net_bound: weights whose products underflow are refused, and no smaller bound is said") {
-  constexpr std::size_t kUnits = 4;
-  const auto bound = [](const std::string& spec, double gain, const std::vector<double>& factors) {
-    std::vector<Vector> values = {
-        {1, -1, 2, -2}, Vector(kUnits), Vector(kUnits, gain), Vector(kUnits)};
-    for (std::size_t f = 0; f < factors.size(); ++f) {
-      const bool last = f + 1 == factors.size();
-      Vector weight(last ? kUnits : kUnits * kUnits, last ? factors[f] : 0);
-      for (std::size_t i = 0; !last && i < kUnits; ++i) weight[i * kUnits + i] = factors[f];
-      values.push_back(weight);
-      values.push_back(Vector(last ? 1 : kUnits));
-    }
-    std::string message = "nothing thrown";
-    const Net net = net_of(spec, 1, values);
-    try {
-      const Interval proved = bound_net(net).outputs[0];
-      return fmt::format("at most {}", proved.high);
-    } catch (const Error& error) {
-      message = error.what();
-    }
-    return message.substr(0, message.find(" that"));
-  };
-  const std::string refused = "net_bound: got weights so small";
-  const std::string begin = "dense(4) layernorm(eps=0) ";
-  CHECK(bound(begin + "dense(4) relu dense(4) relu dense(1)", 1e-200, {1e-200, 1e200, 1e200}) ==
-        refused);
-  CHECK(bound(begin + "relu dense(4) relu dense(4) relu dense(4) relu dense(4) relu dense(1)",
-              1e-110, {1e-110, 1e-110, 1e110, 1e110, 1e110}) == refused);
-  CHECK(bound(begin + "dense(4) relu dense(1)", 1e-160, {1e-160, 1e300}) == refused);
-  CHECK(bound(begin + "relu dense(1)", 1e-320, {1e307}) == refused);
-  CHECK(bound(begin + "dense(1)", 1e-200, {1e-200}) == refused);
-  std::string many = begin;
-  std::vector<double> factors;
-  for (int i = 0; i < 8; ++i) many += "dense(4) ", factors.push_back(1e-37);
-  for (int i = 0; i < 8; ++i) many += "relu dense(4) ", factors.push_back(1e37);
-  factors.push_back(1e37);
-  CHECK(bound(many + "relu dense(1)", 1e-37, factors) == refused);
-  // Weights of 0, and small ones that nothing is lost of, are no reason to refuse.
-  CHECK(bound(begin + "relu dense(4) relu dense(1)", 0, {1, 1}).starts_with("at most "));
-  CHECK(bound(begin + "relu dense(4) relu dense(1)", 1, {0, 1}).starts_with("at most "));
-  CHECK(
-      bound(begin + "relu dense(4) relu dense(1)", 1e-60, {1e-60, 1e-60}).starts_with("at most "));
-  CHECK(bound(begin + "relu dense(4) relu dense(1)", 1e-120, {1e60, 1e60}).starts_with("at most "));
 }
 
 }  // namespace
