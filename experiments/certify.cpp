@@ -7,8 +7,10 @@
 #include <ostream>
 #include <utility>
 
+#include "../nn/transformer_weights.h"
 #include "../ntk/tail.h"
 #include "certify_trained.h"
+#include "certify_transformer.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "regression_task.h"
@@ -63,7 +65,8 @@ struct Findings {
 
 Findings examine(const Choice& choice, const RegressionTask& task, const Regression& regression,
                  const Context& context) {
-  const SearchOptions options = search_options(choice.search, context, kKernelSteps);
+  const SearchOptions options =
+      search_options(choice.search, {.steps = kKernelSteps, .seed = context.options.seed});
   const Tensor inputs = task.inputs(task.training());
   const Tensor some = search_starts(inputs.to(Device::cpu()));
   StatusLine status(context.shows_progress());
@@ -81,8 +84,8 @@ Findings examine(const Choice& choice, const RegressionTask& task, const Regress
     found.if_supremum = found.certificate.at(found.supremum.searched->value);
   status.show("searching for the largest |f(x)| ...");
   found.attack =
-      attack(choice.search, prediction_size(regression), some, options, task.standardiser(),
-             found.certificate.bounded() || found.supremum.searched);
+      attack(choice.search.wanted(task.standardiser().y_scale()), prediction_size(regression), some,
+             options, found.certificate.bounded() || found.supremum.searched);
   found.r2 =
       r_squared(task.standardiser().y_in_own_units(regression.predict(inputs).to_vector<double>()),
                 task.training().y);
@@ -175,7 +178,7 @@ Run declare_certify(CLI::App& app) {
   RegressionChoice& regression = choice->regression;
   regression.kernel.may_be_trained = true;
   declare_regression(app, regression);
-  for (const char* name : {"--data", "--target"}) app.get_option(name)->required(false);
+  for (const char* name : {"--net", "--data", "--target"}) app.get_option(name)->required(false);
   declare_search(app, choice->search);
   app.add_option("--pieces", choice->pieces,
                  "of --mode trained, with two or more activations behind the last Layer Norm: what "
@@ -187,19 +190,30 @@ Run declare_certify(CLI::App& app) {
       "far from the data; without a Layer Norm there is none. Of --mode empirical nothing is "
       "proved.\n--mode trained bounds the very net of --weights "
       "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
-      "as they were given to `keel train` and everything is in the table's own units, with R^2.\n"
+      "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "
+      "a "
+      "transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "
+      "prediction "
+      "of any sequence, and --data and --target are a series to judge it by.\n"
       "Bounds are about `centre`, which is the mean of y for --standardise xy and 0 otherwise. "
       "Writes summary.json into --out (default out/certify).");
   return [choice, &app](Context& context) {
     const RegressionChoice& of = choice->regression;
+    const auto wanted = [&](const char* name) {
+      if (app.count(name) == 0) throw UsageError("usage", fmt::format("{} is required", name));
+    };
     if (of.kernel.trained()) {
       check_trained(app);
+      if (is_transformer(read_safetensors(of.kernel.weights))) {
+        check_transformer(app);
+        return run_transformer({of.kernel.weights, of.data, of.target, choice->search}, context);
+      }
+      wanted("--net");
       return run_trained({of.kernel.net, of.kernel.weights, modules_of(of.kernel), of.data,
                           of.target, of.standardise, choice->search, choice->pieces},
                          context);
     }
-    for (const char* name : {"--data", "--target"})
-      if (app.count(name) == 0) throw UsageError("usage", fmt::format("{} is required", name));
+    for (const char* name : {"--net", "--data", "--target"}) wanted(name);
     if (app.count("--pieces") > 0) throw UsageError("usage", "--pieces is for --mode trained");
     return run_certify(*choice, context);
   };

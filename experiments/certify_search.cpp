@@ -22,13 +22,15 @@ void declare_search(CLI::App& app, SearchChoice& choice) {
   app.add_option("--farthest", choice.farthest, "how far out the search goes: |x|, standardised")
       ->check(check_positive)
       ->capture_default_str();
-  app.add_option("--directions", choice.directions, "random directions that the search tries")
-      ->check(check_whole(0, 1000000))
-      ->capture_default_str();
+  app.add_option("--directions", choice.directions,
+                 fmt::format("random directions that the search tries (default: {}, of a "
+                             "transformer {})",
+                             SearchOptions{}.directions, kSequenceDirections))
+      ->check(check_whole(0, 1000000));
   app.add_option("--steps", choice.steps,
                  fmt::format("of gradient ascent, from the best points found (default: {} for a "
-                             "kernel, {} for --mode trained)",
-                             kKernelSteps, kNetSteps))
+                             "kernel, {} for --mode trained, of a transformer {} at most)",
+                             kKernelSteps, kNetSteps, kSequenceSteps))
       ->check(check_whole(0, 100000));
   app.add_option("--exceed", choice.exceed,
                  "go on along the best direction until |f| passes this (default, where there is no "
@@ -36,15 +38,12 @@ void declare_search(CLI::App& app, SearchChoice& choice) {
       ->check(check_positive);
 }
 
-SearchOptions search_options(const SearchChoice& choice, const Context& context,
-                             std::int64_t steps) {
-  SearchOptions options;
-  options.nearest = std::min(options.nearest, choice.farthest);
-  options.farthest = choice.farthest;
-  options.directions = choice.directions;
-  options.steps = choice.steps.value_or(steps);
-  options.seed = context.options.seed;
-  return options;
+SearchOptions search_options(const SearchChoice& choice, SearchOptions usual) {
+  usual.nearest = std::min(usual.nearest, choice.farthest);
+  usual.farthest = choice.farthest;
+  usual.directions = choice.directions.value_or(usual.directions);
+  usual.steps = choice.steps.value_or(usual.steps);
+  return usual;
 }
 
 Tensor search_starts(const Tensor& x) {
@@ -55,12 +54,12 @@ Tensor search_starts(const Tensor& x) {
   return some;
 }
 
-Attack attack(const SearchChoice& choice, const RowFunction& size, const Tensor& starts,
-              const SearchOptions& options, const Standardiser& units, bool bounded) {
+Attack attack(std::optional<double> wanted, const RowFunction& size, const Tensor& starts,
+              const SearchOptions& options, bool bounded) {
   Attack result;
   result.largest = search_largest(size, starts.size(1), starts, options);
-  if (bounded && !choice.exceed) return result;
-  result.wanted = choice.exceed ? *choice.exceed / units.y_scale() : 1000 * result.largest.value;
+  if (bounded && !wanted) return result;
+  result.wanted = wanted.value_or(1000 * result.largest.value);
   if (result.largest.distance() > 0) result.beyond = exceed(size, result.largest.x, result.wanted);
   return result;
 }

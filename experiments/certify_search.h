@@ -11,19 +11,27 @@ namespace keel {
 
 struct SearchChoice {
   double farthest = 1e6;
-  std::int64_t directions = 256;
-  std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> directions, steps;
   std::optional<double> exceed;
+
+  /// What is to be passed, in units of which y's own are `scale`.
+  std::optional<double> wanted(double scale) const {
+    return exceed ? std::optional(*exceed / scale) : std::nullopt;
+  }
 };
 
 /// --farthest, --directions, --steps, --exceed.
 void declare_search(CLI::App& app, SearchChoice& choice);
 
 /// Of gradient ascent where --steps does not say: a kernel's prediction is smooth, and takes long.
-inline constexpr std::int64_t kKernelSteps = 40, kNetSteps = 200;
+inline constexpr std::int64_t kKernelSteps = 40, kNetSteps = 200, kSequenceSteps = 50;
 
-SearchOptions search_options(const SearchChoice& choice, const Context& context,
-                             std::int64_t steps);
+/// Random directions where --directions does not say, of a transformer: each takes many
+/// predictions.
+inline constexpr std::int64_t kSequenceDirections = 64;
+
+/// `usual`, but for what was chosen.
+SearchOptions search_options(const SearchChoice& choice, SearchOptions usual);
 
 /// Training rows x [n, d], evenly spread over the table: directions worth trying.
 Tensor search_starts(const Tensor& x);
@@ -35,10 +43,10 @@ struct Attack {
   double wanted = 0;  ///< in standardised units, as f is; 0: nothing was
 };
 
-/// `size` is |f| in standardised units. Where there is no bound, by default a thousand times what
-/// was found is to be passed.
-Attack attack(const SearchChoice& choice, const RowFunction& size, const Tensor& starts,
-              const SearchOptions& options, const Standardiser& units, bool bounded);
+/// `size` is |f| in standardised units, as is `wanted`, which is to be passed: where there is no
+/// bound, by default a thousand times what was found.
+Attack attack(std::optional<double> wanted, const RowFunction& size, const Tensor& starts,
+              const SearchOptions& options, bool bounded);
 
 /// For summary.json, in y's own units.
 Json attack_json(const Attack& attack, const Standardiser& units, double farthest);

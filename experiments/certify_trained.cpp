@@ -113,13 +113,14 @@ Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows
         r_squared(units.y_in_own_units(net.predict(inputs).to_vector<double>()), rows.examples.y);
   status.show("searching for the largest |f(x)| ...");
   const Tensor starts = search_starts(inputs.to(Device::cpu()));
-  found.attack =
-      attack(choice.search, largest_output(net, size_of_output, found.bound_or_infinity()), starts,
-             search_options(choice.search, context, kNetSteps), units, found.bound.bounded);
+  const SearchOptions options =
+      search_options(choice.search, {.steps = kNetSteps, .seed = context.options.seed});
+  found.attack = attack(choice.search.wanted(units.y_scale()),
+                        largest_output(net, size_of_output, found.bound_or_infinity()), starts,
+                        options, found.bound.bounded);
   if (!found.bound.bounded) return found;
   const OfOutput share = share_of(found.bound);
-  found.share = search_largest(largest_output(net, share, 1), net.input_width(), starts,
-                               search_options(choice.search, context, kNetSteps));
+  found.share = search_largest(largest_output(net, share, 1), net.input_width(), starts, options);
   return found;
 }
 

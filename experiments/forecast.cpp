@@ -117,7 +117,7 @@ int run(Choice choice, Context& context) {
   if (!choice.save_weights.empty())
     save_transformer(
         forecast.net, choice.save_weights,
-        {{"keel.centre", shortest(series.centre())}, {"keel.scale", shortest(series.scale())}});
+        {{kCentreKey, shortest(series.centre())}, {kScaleKey, shortest(series.scale())}});
   Json summary = summarise(context, numbers);
   task.folder.write("summary.json", json_text(summary));
   const bool draws = !choice.no_plot && (options.ahead > 0 || !series.held_out().empty());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 
 #include "output.h"
 #include "text_table.h"
@@ -18,24 +17,6 @@ MemberRows rows_of(const Forecast& forecast, OfMember which) {
   for (const ForecastMember& member : forecast.members) rows.push_back(member.*which);
   return rows;
 }
-
-// The hull of all seeds' intervals, in the net's units; none without Layer Norm.
-std::optional<Interval> proved_of(const Forecast& forecast) {
-  std::optional<Interval> all = forecast.members[0].proved;
-  for (const ForecastMember& member : forecast.members)
-    if (all)
-      all = {std::min(all->low, member.proved->low), std::max(all->high, member.proved->high)};
-  return all;
-}
-
-const ForecastMember& largest_of(const Forecast& forecast) {
-  return *std::max_element(forecast.members.begin(), forecast.members.end(),
-                           [](const ForecastMember& a, const ForecastMember& b) {
-                             return a.largest.value < b.largest.value;
-                           });
-}
-
-Json interval_json(const Interval& interval) { return {interval.low, interval.high}; }
 
 }  // namespace
 
@@ -99,40 +80,9 @@ TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series)
 }
 
 TextRows add_proof(Json& numbers, const Forecast& forecast, const Series& series) {
-  const std::string about =
-      series.centre() == 0 ? "|f|" : fmt::format("|f - {}|", brief(series.centre(), 6));
-  TextRows table;
-  numbers["centre"] = series.centre();
-  numbers["bounded"] = forecast.net.options().layer_norm;
-  numbers["bound"] = nullptr;
-  numbers["interval"] = nullptr;
-  if (const std::optional<Interval> all = proved_of(forecast)) {
-    const Interval own = series.in_own_units(*all);
-    const double bound = std::max(-all->low, all->high) * series.scale();
-    numbers["bound"] = bound;
-    numbers["interval"] = interval_json(own);
-    for (const ForecastMember& member : forecast.members)
-      numbers["interval_by_seed"].push_back(interval_json(series.in_own_units(*member.proved)));
-    table.push_back(
-        {"proved: whatever the sequence, no prediction is outside",
-         fmt::format("[{}, {}]", brief_outward(own.low, 5, -1), brief_outward(own.high, 5, 1))});
-    table.push_back({"proved: " + about + " is at most", brief_outward(bound, 5, 1)});
-  } else {
-    table.push_back({"bound of " + about, "none: no Layer Norm"});
-  }
-  const ForecastMember& largest = largest_of(forecast);
-  const double found = largest.largest.value * series.scale();
-  numbers["largest_found"] = found;
-  numbers["largest_found_at"] = {{"sequence", series.in_own_units(largest.largest.x)}};
-  numbers["evaluations"] = largest.largest.evaluations;
-  table.push_back({"largest " + about + " found", brief(found, 5)});
-  if (largest.beyond) {
-    const double beyond = largest.beyond->value * series.scale();
-    numbers["exceeded_by"] = beyond;
-    numbers["exceeded_at"] = {{"sequence", series.in_own_units(largest.beyond->x)}};
-    table.push_back({"farther out", brief(beyond, 5) + " (summary.json)"});
-  }
-  return table;
+  std::vector<SequenceBound> bounds;
+  for (const ForecastMember& member : forecast.members) bounds.push_back(member.bound);
+  return add_bounds(numbers, bounds, series.centre(), series.scale());
 }
 
 }  // namespace keel

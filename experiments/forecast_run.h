@@ -4,13 +4,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
-#include "../ntk/interval.h"
-#include "../ntk/search.h"
 #include "examples.h"
-#include "sequence_training.h"
+#include "sequence_bound.h"
 
 namespace keel {
 
@@ -27,8 +24,6 @@ class Series {
 
   double centre() const { return units_.y_mean(); }
   double scale() const { return units_.y_scale(); }  ///< 1 where nothing ever changes
-  Interval in_own_units(const Interval& standardised) const;
-  std::vector<double> in_own_units(const std::vector<double>& standardised) const;
 
   /// Windows of `length` + 1 values of what is trained on: x all but the last, y all but the first.
   SequenceBatch draw_windows(const TransformerOptions& net, std::int64_t step,
@@ -52,15 +47,13 @@ struct ForecastOptions {
   std::function<void()> trained;               ///< what is left takes seconds
 };
 
-/// One seed's; sequences in the series' own units, what was proved and found in the net's.
+/// One seed's; sequences in the series' own units, loss and bound in the net's.
 struct ForecastMember {
-  double loss;                     ///< mean square, in the net's units
-  std::vector<double> one_step;    ///< of the held-out values, each from the true ones before it
-  std::vector<double> rollout;     ///< the same from those trained on and itself
-  std::vector<double> ahead;       ///< behind the series' end, from the series and itself
-  std::optional<Interval> proved;  ///< of every prediction of every sequence; none without LN
-  Found largest;                   ///< the largest |f|, at any place, that a search found
-  std::optional<Found> beyond;     ///< where nothing is proved: a thousand times as much
+  double loss;                   ///< mean square
+  std::vector<double> one_step;  ///< of the held-out values, each from the true ones before it
+  std::vector<double> rollout;   ///< the same from those trained on and itself
+  std::vector<double> ahead;     ///< behind the series' end, from the series and itself
+  SequenceBound bound;
 };
 
 struct Forecast {

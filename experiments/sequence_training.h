@@ -40,6 +40,10 @@ std::vector<TrainedTransformer> train_transformers(std::vector<TransformerOption
                                                    std::uint64_t first_seed, std::int64_t seeds,
                                                    const SequenceTraining& training);
 
+/// Metadata of a file of weights: what a series' values were less, and over, where the nets saw
+/// them.
+inline constexpr const char *kCentreKey = "keel.centre", *kScaleKey = "keel.scale";
+
 /// All of them as members of one transformer; they must be of one kind.
 Transformer joined(const std::vector<TrainedTransformer>& members);
 

@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "safetensors.h"
-
 namespace keel {
 namespace {
 
@@ -91,6 +89,10 @@ void save_transformer(const Transformer& net, const std::string& path,
   for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
     file.tensors.emplace_back(net.layout().entries()[p].name, net.layout().view(net.flat(), p));
   write_safetensors(path, file);
+}
+
+bool is_transformer(const SafeTensors& file) {
+  return file.metadata.contains(std::string(kPrefix) + "length");
 }
 
 Transformer load_transformer(const std::string& path, Device device) {

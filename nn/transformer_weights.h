@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "safetensors.h"
 #include "transformer.h"
 
 namespace keel {
@@ -12,6 +13,9 @@ namespace keel {
 /// transformer is: sizes, whether it has the Layer Norm, seeds; and `notes`.
 void save_transformer(const Transformer& net, const std::string& path,
                       const std::map<std::string, std::string>& notes = {});
+
+/// Whether that is a file of save_transformer(), by its metadata.
+bool is_transformer(const SafeTensors& file);
 
 /// What save_transformer() wrote, with its dtype. Throws keel::Error with the path and what is
 /// wrong: a file that is none, or not of a transformer; a tensor that is missing, has another shape

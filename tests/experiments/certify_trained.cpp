@@ -262,6 +262,11 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
   CHECK(ran.err == "keel: usage: --data is required\n");
   ran = run_keel({"certify", "--net", kNet, "--data", net.table});
   CHECK(ran.err == "keel: usage: --target is required\n");
+  CHECK(run_keel({"certify", "--data", net.table, "--target", "y"}).err ==
+        "keel: usage: --net is required\n");
+  save_weights(Net(kNet, 2), net.weights);
+  CHECK(run_keel({"certify", "--mode", "trained", "--weights", net.weights}).err ==
+        "keel: usage: --net is required\n");
   ran = run_keel({"certify", "--net", kNet, "--mode", "trained", "--modules", "fc1"});
   CHECK(ran.code == 2);
   CHECK(ran.err.find("needs --weights") != std::string::npos);

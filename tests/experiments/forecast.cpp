@@ -258,8 +258,8 @@ TEST_CASE("forecast: the CPU and the GPU agree") {
   };
   for (std::size_t s = 0; s < 2; ++s) {
     const ForecastMember &a = here.members[s], &b = there.members[s];
-    close({a.loss, a.proved->low, a.proved->high, a.largest.value},
-          {b.loss, b.proved->low, b.proved->high, b.largest.value});
+    close({a.loss, a.bound.proved->low, a.bound.proved->high, a.bound.attack.largest.value},
+          {b.loss, b.bound.proved->low, b.bound.proved->high, b.bound.attack.largest.value});
     close(a.one_step, b.one_step);
     close(a.rollout, b.rollout);
     close(a.ahead, b.ahead);

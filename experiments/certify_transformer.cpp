@@ -1,0 +1,137 @@
+#include "certify_transformer.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <ostream>
+
+#include "../core/each_in_parallel.h"
+#include "../nn/safetensors.h"
+#include "../nn/transformer_weights.h"
+#include "output.h"
+#include "progress_bar.h"
+#include "sequence_bound.h"
+#include "text_table.h"
+#include "train_report.h"
+
+namespace keel {
+namespace {
+
+// What a series' mean and deviation were for the nets of a file, which may not say.
+struct Units {
+  explicit Units(const std::string& path) {
+    const auto metadata = read_safetensors(path).metadata;
+    const auto read = [&](const char* key, double& value) {
+      const auto found = metadata.find(key);
+      if (found == metadata.end()) return;
+      const Json number = Json::parse(found->second, nullptr, false);
+      check(number.is_number(), "certify", "{}: got '{}' for {}, wanted a number", path,
+            shown(found->second), key);
+      value = number.get<double>();
+      given = true;
+    };
+    read(kCentreKey, centre);
+    read(kScaleKey, scale);
+    check(scale > 0, "certify", "{}: got {} for {}, wanted more than 0", path, scale, kScaleKey);
+  }
+  double centre = 0, scale = 1;
+  bool given = false;
+};
+
+std::vector<double> column_of(const TransformerChoice& choice) {
+  std::vector<double> values;
+  if (choice.data.empty()) return values;
+  const Table table = read_table(choice.data);
+  const std::int64_t column = find_column(table, choice.target);
+  for (std::int64_t row = 0; row < table.rows; ++row) values.push_back(table.at(row, column));
+  return values;
+}
+
+// How well each row behind the first is predicted from the true ones before it.
+std::optional<Fit> fit_of_series(const std::vector<Transformer>& nets, const Units& units,
+                                 const std::vector<double>& series) {
+  const std::int64_t rows = std::ssize(series);
+  if (rows < 2) return {};
+  MemberRows predicted;
+  for (const Transformer& net : nets)
+    predicted.push_back(
+        SequencePredictor(net, units.centre, units.scale).one_step(series, 1, rows));
+  return fit_of(predicted, {series.begin() + 1, series.end()});
+}
+
+std::vector<SequenceBound> examine(const TransformerChoice& choice,
+                                   const std::vector<Transformer>& nets, const Units& units,
+                                   std::vector<double> series, const Context& context) {
+  for (double& value : series) value = (value - units.centre) / units.scale;
+  const std::int64_t length = nets[0].options().length;
+  const Tensor starts = spread_windows(series, length);
+  const SearchOptions options =
+      search_options(choice.search, sequence_search(length, context.options.seed));
+  StatusLine status(context.shows_progress());
+  status.show("proving, and searching for the largest prediction ...");
+  std::vector<SequenceBound> bounds(nets.size());
+  const auto examine_one = [&](std::size_t s) {
+    bounds[s] =
+        bound_and_search(nets[s], starts, options, choice.search.wanted(units.scale), "certify");
+  };
+  if (context.device.is_cuda())
+    for (std::size_t s = 0; s < nets.size(); ++s) examine_one(s);
+  else
+    each_in_parallel(nets.size(), examine_one);
+  return bounds;
+}
+
+Json numbers_of(const TransformerChoice& choice, const TransformerOptions& net, std::int64_t rows) {
+  Json numbers = {{"mode", "trained"},    {"weights", choice.weights},
+                  {"length", net.length}, {"width", net.width},
+                  {"heads", net.heads},   {"hidden", net.hidden},
+                  {"blocks", net.blocks}, {"layer_norm", net.layer_norm},
+                  {"seeds", net.seeds},   {"region", choice.search.farthest}};
+  if (!choice.data.empty())
+    numbers.update({{"data", choice.data}, {"target", choice.target}, {"rows", rows}});
+  return numbers;
+}
+
+}  // namespace
+
+void check_transformer(const CLI::App& app) {
+  for (const char* name : {"--net", "--modules", "--pieces", "--standardise"})
+    if (app.count(name) > 0)
+      throw UsageError("usage", fmt::format("{} is for a net of a SPEC: --weights is of a "
+                                            "transformer, which says itself what it is",
+                                            name));
+}
+
+int run_transformer(const TransformerChoice& choice, Context& context) {
+  const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
+  check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
+  const Transformer all = load_transformer(choice.weights, context.device);
+  const Units units(choice.weights);
+  const std::vector<double> series = column_of(choice);
+  std::vector<Transformer> nets;
+  for (std::int64_t s = 0; s < all.members(); ++s) nets.push_back(all.member(s));
+
+  Json numbers = numbers_of(choice, all.options(), std::ssize(series));
+  std::vector<std::vector<std::string>> fits;
+  if (const std::optional<Fit> fit = fit_of_series(nets, units, series)) {
+    fits = {{"", "rows", "RMSE", "R^2"}};
+    add_fit(numbers, fits, "one_step", *fit, series.size() - 1, nets.size() > 1);
+    if (fit->mean_r2 < 0)
+      context.note(
+          "note: R^2 is below 0: the nets may have been trained on another series than --target");
+  }
+  if (!units.given)
+    context.note(fmt::format("note: {} names no {} and {}: these are the net's own units",
+                             choice.weights, kCentreKey, kScaleKey));
+  const std::vector<SequenceBound> bounds = examine(choice, nets, units, series, context);
+  const auto facts = add_bounds(numbers, bounds, units.centre, units.scale);
+  const Json summary = summarise(context, numbers);
+  folder.write("summary.json", json_text(summary));
+  if (context.options.json)
+    context.out << json_text(summary);
+  else if (!context.options.quiet)
+    context.out << (fits.empty() ? "" : text_table(fits, 1) + "\n") << text_table(facts, 1);
+  return 0;
+}
+
+}  // namespace keel

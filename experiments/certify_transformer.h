@@ -1,0 +1,22 @@
+// keel certify --mode trained of a transformer's file: a bound on every prediction, whatever the
+// sequence.
+#pragma once
+
+#include <string>
+
+#include "certify_search.h"
+
+namespace keel {
+
+struct TransformerChoice {
+  std::string weights;       ///< a file of save_transformer()
+  std::string data, target;  ///< a series to judge it by and to search from, or ""
+  SearchChoice search;
+};
+
+/// Throws UsageError where `app` was given an option that only nets of a SPEC have.
+void check_transformer(const CLI::App& app);
+
+int run_transformer(const TransformerChoice& choice, Context& context);
+
+}  // namespace keel

@@ -1,0 +1,180 @@
+// keel certify --mode trained of a transformer's file, as typed.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../experiments/table.h"
+#include "../../nn/safetensors.h"
+#include "../../nn/transformer_weights.h"
+#include "forecast_data.h"
+
+namespace keel {
+namespace {
+
+// A series, and what `keel forecast` made of it: seeds 3 and 4.
+struct Saved {
+  explicit Saved(std::vector<std::string> more = {}) {
+    more.insert(more.end(),
+                {"--steps", "5", "--seeds", "2", "--seed", "3", "--save-weights", weights});
+    REQUIRE(data.run(more, "forecast").code == 0);
+  }
+  Ran certify(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments = {
+        "certify",  "--mode", "trained",      "--weights", weights,   "--out", out,
+        "--device", "cpu",    "--directions", "8",         "--steps", "5"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  }
+  nlohmann::json summary() const { return json_of(out + "/summary.json"); }
+
+  /// The largest |f - centre| of both members and all places, in the series' units.
+  double largest(const std::vector<double>& sequence) const {
+    const auto [centre, scale] = units();
+    std::vector<double> x;
+    for (double value : sequence) x.push_back((value - centre) / scale);
+    const Transformer both = load_transformer(weights);
+    double most = 0;
+    for (std::int64_t s = 0; s < 2; ++s)
+      for (double value :
+           both.member(s).to(DType::f64).predict(Tensor::from(x, {1, kLength})).to_vector<double>())
+        most = std::max(most, std::abs(value) * scale);
+    return most;
+  }
+  std::pair<double, double> units() const {
+    const auto notes = read_safetensors(weights).metadata;
+    return {std::stod(notes.at("keel.centre")), std::stod(notes.at("keel.scale"))};
+  }
+
+  Data data;
+  std::string weights = data.folder / "t.safetensors", out = data.folder / "certify";
+};
+
+TEST_CASE("certify transformer: proves of a file what forecast proved of its nets") {
+  const Saved saved;
+  const Ran ran = saved.certify({});
+  CHECK(ran.err == "");
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("whatever the sequence, no prediction is outside") != std::string::npos);
+  const auto here = saved.summary(), there = saved.data.summary("forecast");
+  for (const char* name : {"interval", "interval_by_seed", "bound", "centre", "seeds", "length"}) {
+    INFO(name);
+    CHECK(here[name] == there[name]);
+  }
+  const double found = here["largest_found"];
+  CHECK(found <= here["bound"].get<double>());
+  CHECK(saved.largest(here["largest_found_at"]["sequence"]) ==
+        doctest::Approx(found).epsilon(1e-9));
+  CHECK(!here.contains("one_step_r2"));
+}
+
+TEST_CASE("certify transformer: with a series, how well each row is predicted from those before") {
+  const Saved saved;
+  const Ran ran = saved.certify({"--data", saved.data.table, "--target", "level"});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("mean prediction") != std::string::npos);
+  const auto [centre, scale] = saved.units();
+  const Table table = read_table(saved.data.table);
+  const Transformer both = load_transformer(saved.weights);
+  double rmse = 0;
+  for (std::int64_t s = 0; s < 2; ++s) {
+    const Transformer net = both.member(s).to(DType::f64);
+    double squares = 0;
+    for (std::int64_t row = 1; row < kRows; ++row) {
+      const std::int64_t seen = std::min<std::int64_t>(row, kLength);
+      std::vector<double> x(kLength, 1e3);  // what lies behind is not looked at
+      for (std::int64_t i = 0; i < seen; ++i)
+        x[static_cast<std::size_t>(i)] = (table.at(row - seen + i, 1) - centre) / scale;
+      const double predicted = net.predict(Tensor::from(x, {1, kLength}))
+                                   .to_vector<double>()[static_cast<std::size_t>(seen - 1)];
+      squares += std::pow(centre + scale * predicted - table.at(row, 1), 2);
+    }
+    rmse += std::sqrt(squares / (kRows - 1)) / 2;
+  }
+  CHECK(saved.summary()["one_step_rmse"].get<double>() == doctest::Approx(rmse).epsilon(1e-9));
+  CHECK(saved.summary()["rows"] == kRows);
+}
+
+TEST_CASE("certify transformer: series that are short, or another") {
+  const Saved saved;
+  for (const char* text : {"level\n3\n", "level\n3\n4\n5\n"}) {
+    const std::string table = saved.data.folder.file("short.csv", text);
+    CHECK(saved.certify({"--data", table, "--target", "level"}).code == 0);
+    CHECK(saved.summary().contains("one_step_r2") == (std::string(text).size() > 8));
+  }
+  const Ran ran = saved.certify({"--data", saved.data.table, "--target", "when"});
+  CHECK(ran.code == 0);
+  CHECK(ran.err ==
+        "note: R^2 is below 0: the nets may have been trained on another series than --target\n");
+}
+
+TEST_CASE("certify transformer: without a Layer Norm, a sequence that passes any number") {
+  const Saved saved({"--no-layernorm"});
+  const Ran ran = saved.certify({"--exceed", "1e20"});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("none: no Layer Norm") != std::string::npos);
+  const auto summary = saved.summary();
+  CHECK(summary["bound"].is_null());
+  const double passed = summary["exceeded_by"];
+  CHECK(passed >= 1e20);
+  CHECK(saved.largest(summary["exceeded_at"]["sequence"]) == doctest::Approx(passed).epsilon(1e-6));
+}
+
+TEST_CASE("certify transformer: with a Layer Norm it does not") {
+  const Saved saved;
+  const Ran ran = saved.certify({"--exceed", "1e20"});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("not passed along the direction of that") != std::string::npos);
+  CHECK(!saved.summary().contains("exceeded_by"));
+  CHECK(saved.summary()["exceed"].get<double>() == doctest::Approx(1e20));
+}
+
+TEST_CASE("certify transformer: a file that names no units, or none that are any") {
+  const Saved saved;
+  SafeTensors file = read_safetensors(saved.weights);
+  const auto with = [&](const std::string& centre, const std::string& scale) {
+    file.metadata["keel.centre"] = centre;
+    file.metadata["keel.scale"] = scale;
+    write_safetensors(saved.weights, file);
+    return saved.certify({});
+  };
+  for (const auto& [centre, scale, said] :
+       {std::array{"x", "1", "got 'x' for keel.centre, wanted a number"},
+        {"1e999", "1", "got '1e999' for keel.centre, wanted a number"},
+        {"0", "0", "got 0 for keel.scale, wanted more than 0"},
+        {"0", "-2", "got -2 for keel.scale, wanted more than 0"}}) {
+    const Ran ran = with(centre, scale);
+    CHECK(ran.code == 1);
+    CHECK(ran.err == "keel: certify: " + saved.weights + ": " + said + "\n");
+  }
+  const auto interval = [&] { return saved.summary()["interval"].get<std::vector<double>>(); };
+  REQUIRE(with("0", "1").code == 0);
+  const std::vector<double> own = interval();
+  file.metadata.erase("keel.centre");
+  file.metadata.erase("keel.scale");
+  write_safetensors(saved.weights, file);
+  const Ran ran = saved.certify({});
+  CHECK(ran.code == 0);
+  CHECK(ran.err == "note: " + saved.weights +
+                       " names no keel.centre and keel.scale: these are the net's own units\n");
+  CHECK(interval() == own);
+}
+
+TEST_CASE("certify transformer: refusals are one line") {
+  const Saved saved;
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"--net", "dense(1)"}, {"--modules", "a b"}, {"--pieces", "3"}}) {
+    const Ran ran = saved.certify(more);
+    CHECK(ran.code == 2);
+    CHECK(ran.err == "keel: usage: " + more[0] +
+                         " is for a net of a SPEC: --weights is of a transformer, which says "
+                         "itself what it is\n");
+  }
+  CHECK(saved.certify({"--data", saved.data.table}).err ==
+        "keel: usage: --data needs --target: the column that the net predicts\n");
+}
+
+}  // namespace
+}  // namespace keel
