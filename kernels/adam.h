@@ -5,7 +5,8 @@
 
 namespace keel {
 
-/// Defaults as in Kingma and Ba (2015) and in PyTorch.
+/// Defaults as in Kingma and Ba (2015) and in PyTorch. With eps 0 a parameter whose derivative was
+/// never anything but 0 becomes NaN, as it does in PyTorch.
 struct AdamOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
 };

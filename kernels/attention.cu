@@ -64,7 +64,8 @@ void check_shapes(const Tensor& qkv, std::int64_t length, std::int64_t heads) {
   check<ShapeError>(heads >= 1, "attention", "got {} heads, wanted at least 1", heads);
   check<ShapeError>(
       (qkv.rank() == 2 || qkv.rank() == 3) && qkv.size(-2) % length == 0 && qkv.size(-1) > 0 &&
-          qkv.size(-1) % (3 * heads) == 0 && qkv.size(-1) / (3 * heads) <= kLongestSequence,
+          heads <= qkv.size(-1) && qkv.size(-1) % (3 * heads) == 0 &&
+          qkv.size(-1) / (3 * heads) <= kLongestSequence,
       "attention",
       "got qkv {}, wanted a multiple of {} rows and of 3 * {} columns, heads at most {} wide, "
       "with or without members",

@@ -155,12 +155,18 @@ int64_t check_side(const GramSide& side, int64_t rows, const Tensor& into) {
 }
 
 void check_matrix(const GramMatrix& matrix) {
+  const int64_t most = matrix.into.elements();
+  check<ShapeError>(matrix.rows >= 0 && matrix.cols >= 0, "factor_gram",
+                    "got {} x {} entries, wanted at least 0 of each", matrix.rows, matrix.cols);
+  const bool empty = matrix.rows == 0 || matrix.cols == 0;
+  for (const int64_t stride : {matrix.row_stride, matrix.col_stride})
+    check<ShapeError>(empty || (stride >= 0 && stride <= most), "factor_gram",
+                      "got a stride of {}, wanted 0 to the {} elements of into", stride, most);
   const int64_t last =
       matrix.offset + (matrix.rows - 1) * matrix.row_stride + (matrix.cols - 1) * matrix.col_stride;
-  check<ShapeError>(
-      matrix.rows == 0 || matrix.cols == 0 || (matrix.offset >= 0 && last < matrix.into.elements()),
-      "factor_gram", "got into {} for {} x {} entries", matrix.into.shape(), matrix.rows,
-      matrix.cols);
+  check<ShapeError>(empty || (matrix.offset >= 0 && last < most), "factor_gram",
+                    "got into {} for {} x {} entries", matrix.into.shape(), matrix.rows,
+                    matrix.cols);
   check<ShapeError>(!matrix.lower || matrix.rows == matrix.cols, "factor_gram",
                     "got the lower triangle of {} x {} entries, wanted as many rows as columns",
                     matrix.rows, matrix.cols);

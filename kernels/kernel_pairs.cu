@@ -165,7 +165,12 @@ void check_table(const KernelMaps& maps, const Tensor& table, int64_t begin, int
 KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::move(maps)) {
   static_assert(std::is_trivially_copyable_v<KernelMap> && sizeof(KernelMap) % sizeof(double) == 0);
   table_rows_ = 3;
-  for (const KernelMap& map : maps_) table_rows_ += map.rows();
+  for (const KernelMap& map : maps_) {
+    const int terms = map.mixture.terms;
+    check(map.kind != KernelMap::Kind::mixture || (terms >= 0 && terms <= Mixture::kMost),
+          "kernel_maps", "got a mixture of {} terms, wanted 0 to {}", terms, int{Mixture::kMost});
+    table_rows_ += map.rows();
+  }
   std::vector<double> bytes(maps_.size() * sizeof(KernelMap) / sizeof(double));
   if (!maps_.empty()) std::memcpy(bytes.data(), maps_.data(), maps_.size() * sizeof(KernelMap));
   bytes_ = Tensor::from(bytes, {static_cast<int64_t>(bytes.size())}, device);
@@ -185,6 +190,8 @@ Tensor mean_squares(const Tensor& x) {
 Tensor kernel_table(const KernelMaps& maps, const Tensor& r) {
   check<DeviceError>(r.device() == maps.device(), "kernel_table", "got r on {}, maps on {}",
                      r.device(), maps.device());
+  check<ShapeError>(r.rank() == 1 && r.dtype() == DType::f64, "kernel_table",
+                    "got r {} of {}, wanted [n] of float64", r.shape(), name_of(r.dtype()));
   const int64_t n = r.elements();
   Tensor table = Tensor::empty({maps.table_rows(), n}, DType::f64, r.device());
   launch_rows(r.device(), n, 1,

@@ -83,8 +83,8 @@ std::int64_t Net::parameters_per_member() const {
 }
 
 std::vector<double> Net::values(std::size_t p, std::int64_t member) const {
-  check(member >= 0 && member < members(), "net", "got member {}, wanted one from 0 to {}", member,
-        members() - 1);
+  check<ShapeError>(member >= 0 && member < members(), "net",
+                    "got member {}, wanted one from 0 to {}", member, members() - 1);
   std::vector<double> all =
       layout_.member_view(flat_.to(Device::cpu()), p, member).to_vector<double>();
   for (double& value : all) value *= layout_.entries()[p].scale;
@@ -181,7 +181,8 @@ Net Net::to(DType dtype) const {
 }
 
 Net Net::member(std::int64_t s) const {
-  check(s >= 0 && s < members(), "net", "got member {}, wanted one from 0 to {}", s, members() - 1);
+  check<ShapeError>(s >= 0 && s < members(), "net", "got member {}, wanted one from 0 to {}", s,
+                    members() - 1);
   NetOptions options = options_;
   options.members = 1;
   options.seeds = {options_.seeds[s]};
@@ -192,7 +193,8 @@ Net Net::member(std::int64_t s) const {
 }
 
 void Net::set_member(std::int64_t s, const Net& one) {
-  check(s >= 0 && s < members(), "net", "got member {}, wanted one from 0 to {}", s, members() - 1);
+  check<ShapeError>(s >= 0 && s < members(), "net", "got member {}, wanted one from 0 to {}", s,
+                    members() - 1);
   check<ShapeError>(one.members() == 1 && one.spec_ == spec_ && one.input_width_ == input_width_,
                     "net", "got {} members of '{}' of {} inputs, wanted 1 member of '{}' of {}",
                     one.members(), spec_text(one.spec_), one.input_width_, spec_text(spec_),

@@ -247,7 +247,9 @@ void write_safetensors(const std::string& path, const SafeTensors& content) {
   if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
   std::uint64_t at = 0;
   for (const auto& [name, tensor] : tensors) {
-    check(!header.contains(name), kTag, "{}: got two tensors named '{}'", path, name);
+    check(name != "__metadata__" && !header.contains(name), kTag,
+          "{}: got a tensor named '{}', wanted a name that nothing else has", path, shown(name));
+    check(tensor.defined(), kTag, "{}: got an empty tensor for '{}'", path, shown(name));
     nlohmann::ordered_json& entry = header[name];
     entry["dtype"] = tensor.dtype() == DType::f32 ? "F32" : "F64";
     entry["shape"] = json::array();
@@ -255,7 +257,13 @@ void write_safetensors(const std::string& path, const SafeTensors& content) {
     entry["data_offsets"] = {at, at + tensor.bytes()};
     at += tensor.bytes();
   }
-  std::string text = header.is_null() ? "{}" : header.dump();
+  std::string text;
+  try {
+    if (!header.is_null()) text = header.dump();
+  } catch (const json::type_error&) {  // all that can be wrong with what was put there
+    fail(kTag, "{}: got a name or note that is no UTF-8", path);
+  }
+  if (text.empty()) text = "{}";
   text.resize((text.size() + 7) / 8 * 8, ' ');
 
   OutputFile file(path);

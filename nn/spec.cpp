@@ -203,6 +203,8 @@ Spec without_batch_norms(const Spec& spec) {
 }
 
 std::int64_t word_of(const Spec& spec, std::size_t layer) {
+  check<ShapeError>(layer < spec.size(), "spec", "got layer {}, wanted one of the {} there are",
+                    layer, spec.size());
   std::int64_t word = 0;
   for (std::size_t i = 0; i <= layer; ++i) word += spec[i].identities + 1;
   return word;

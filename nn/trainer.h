@@ -55,7 +55,8 @@ struct TrainReport {
 /// seed trained alone, for any number of threads and members. On a GPU all members train at once.
 ///
 /// Throws keel::Error where a loss becomes NaN or infinite (member, seed, epoch, last finite loss),
-/// and where the checkpoint belongs to another net, other data or other options.
+/// and, before it trains, where the checkpoint belongs to another net, other data or other options,
+/// or cannot be written.
 TrainReport train(Net& net, const Tensor& x, const Tensor& y, const TrainOptions& options);
 
 }  // namespace keel

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "../core/output_file.h"
 #include "checkpoint.h"
 
 namespace keel {
@@ -54,6 +55,7 @@ Training::Training(Net& net, Tensor x_given, Tensor y_given, const TrainOptions&
     moments = Optimiser(options.optimiser, net.flat()).moments();
   }
   if (options.resume) load_checkpoint();
+  if (!options.checkpoint.empty()) OutputFile{options.checkpoint};  // before hours of training
   own_checkpoint_ = options.resume;
   last_checkpoint_ = Clock::now();
 }

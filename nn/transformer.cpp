@@ -135,8 +135,8 @@ Tensor Transformer::predict(const Tensor& x) const {
 Transformer Transformer::clone() const { return to(options_.dtype); }
 
 Transformer Transformer::member(std::int64_t s) const {
-  check(s >= 0 && s < members(), "transformer", "got member {}, wanted one from 0 to {}", s,
-        members() - 1);
+  check<ShapeError>(s >= 0 && s < members(), "transformer",
+                    "got member {}, wanted one from 0 to {}", s, members() - 1);
   TransformerOptions options = options_;
   options.seeds = {options_.seeds[static_cast<std::size_t>(s)]};
   Transformer alone(Undrawn(), options);

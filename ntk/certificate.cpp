@@ -98,6 +98,7 @@ std::optional<Found> exceed(const RowFunction& size, const std::vector<double>& 
   double length = 0;
   for (double value : x) length = std::max(length, std::abs(value));
   check(length > 0, "exceed", "got the origin, wanted a direction");
+  check(size != nullptr, "exceed", "got no function, wanted one to evaluate");
   Found found;
   for (const double step : {2.0, 0.5})
     for (double factor = 1;

@@ -31,7 +31,8 @@ void check_options(const RegressionOptions& options) {
         relative);
   check(absolute == 0 || relative == 0, "regression",
         "got ridge {} and relative ridge {}, wanted at most one of them", absolute, relative);
-  check(options.tolerance > 0, "regression", "got tolerance {}, wanted > 0", options.tolerance);
+  check(options.tolerance > 0 && std::isfinite(options.tolerance), "regression",
+        "got tolerance {}, wanted a finite number > 0", options.tolerance);
   check(options.most_sweeps >= 2, "regression", "got {} sweeps, wanted at least 2",
         options.most_sweeps);
 }

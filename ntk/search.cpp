@@ -233,10 +233,10 @@ void check_options(std::int64_t width, const Tensor& starts, const SearchOptions
   check<ShapeError>(width >= 1, "search", "got {} coordinates, wanted at least 1", width);
   check<ShapeError>(starts.rank() == 2 && starts.size(1) == width, "search",
                     "got starts {}, wanted [s, {}]", starts.shape(), width);
-  check(
-      options.nearest > 0 && options.farthest >= options.nearest && std::isfinite(options.farthest),
-      "search", "got |x| from {} to {}, wanted 0 < nearest <= farthest", options.nearest,
-      options.farthest);
+  check(options.nearest > 0 && options.farthest >= options.nearest &&
+            std::isfinite(options.farthest / options.nearest),
+        "search", "got |x| from {} to {}, wanted 0 < nearest <= farthest, less than 1e308 times it",
+        options.nearest, options.farthest);
   check(
       options.directions >= 0 && options.radii >= 1 && options.climbers >= 0 && options.steps >= 0,
       "search", "got {} directions, {} radii, {} climbers and {} steps, wanted none below 0",
@@ -249,6 +249,7 @@ double Found::distance() const { return length_of(x); }
 
 Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& starts,
                      const SearchOptions& options) {
+  check(f != nullptr, "search", "got no function, wanted one to search");
   check_options(width, starts, options);
   Searcher searcher(f, width, options);
   std::vector<Climber> climbers =

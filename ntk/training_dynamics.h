@@ -18,7 +18,8 @@ class TrainingTime {
   /// steps >= 0 of gradient descent, f <- f - step_size Theta (f - y).
   static TrainingTime descent(std::int64_t steps, double step_size);
 
-  /// The share of an eigenvector's error that is gone, and that share over the eigenvalue.
+  /// The share of an eigenvector's error that is gone, and that share over the eigenvalue, which is
+  /// more than 0.
   double gone(double eigenvalue) const;
   double gone_over(double eigenvalue) const { return gone(eigenvalue) / eigenvalue; }
 

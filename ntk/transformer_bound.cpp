@@ -179,8 +179,8 @@ class Bounds {
 Interval bound_transformer(const Transformer& net, std::int64_t member) {
   check(net.options().layer_norm, "transformer_bound",
         "got a transformer without a Layer Norm, which nothing bounds");
-  check(member >= 0 && member < net.members(), "transformer_bound",
-        "got member {}, wanted one from 0 to {}", member, net.members() - 1);
+  check<ShapeError>(member >= 0 && member < net.members(), "transformer_bound",
+                    "got member {}, wanted one from 0 to {}", member, net.members() - 1);
   const Interval outputs = Bounds(net, member).outputs();
   check_finite(outputs);
   return outputs;

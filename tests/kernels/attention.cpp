@@ -118,6 +118,7 @@ TEST_CASE("attention: rows are whole sequences, heads no wider than it takes") {
   refused({6}, 3, 1);
   refused({6, 0}, 3, 1);
   refused({6, 3 * 1025}, 3, 1);
+  refused({6, 6}, 3, 6148914691236517206);  // three times that is 2, past the number range
   refused({6, 6}, 0, 1);
   CHECK(attention(Tensor::zeros({6, 3 * 1024}), 3, 1).shape() == Shape{6, 1024});
 }

@@ -140,6 +140,19 @@ TEST_CASE("factor_gram: what does not fit is refused in one line") {
   outside.offset = 1;
   CHECK_THROWS_WITH_AS(factor_gram({&outside, 1}), "factor_gram: got into [4, 4] for 4 x 4 entries",
                        ShapeError);
+  GramMatrix backward = GramMatrix::over(Tensor::zeros({4, 4}));
+  backward.offset = 15;
+  backward.row_stride = -4;
+  CHECK_THROWS_WITH_AS(factor_gram({&backward, 1}),
+                       "factor_gram: got a stride of -4, wanted 0 to the 16 elements of into",
+                       ShapeError);
+  GramMatrix far = GramMatrix::over(Tensor::zeros({4, 4}));
+  far.col_stride = int64_t{1} << 62;  // 3 of which pass the number range, and come back as none
+  CHECK_THROWS_AS(factor_gram({&far, 1}), ShapeError);
+  GramMatrix fewer = GramMatrix::over(Tensor::zeros({4, 4}));
+  fewer.rows = -1;
+  CHECK_THROWS_WITH_AS(factor_gram({&fewer, 1}),
+                       "factor_gram: got -1 x 4 entries, wanted at least 0 of each", ShapeError);
   GramMatrix wide = GramMatrix::over(Tensor::zeros({4, 5}));
   wide.lower = true;
   CHECK_THROWS_WITH_AS(

@@ -207,6 +207,20 @@ TEST_CASE("kernel_pairs refuses tables and targets that do not fit") {
   CHECK_THROWS_AS(kernel_pairs(maps, made.tile, Tensor::empty({2, 3}), 0, 1), ShapeError);
   made.tile.row = 3;
   CHECK_THROWS_AS(kernel_pairs(maps, made.tile, Tensor::empty({2, 3}), 0, 0), ShapeError);
+  CHECK_THROWS_WITH_AS(kernel_table(maps, Tensor::zeros({3, 2}, DType::f64)),
+                       "kernel_table: got r [3, 2] of float64, wanted [n] of float64", ShapeError);
+  CHECK_THROWS_WITH_AS(kernel_table(maps, Tensor::zeros({3})),
+                       "kernel_table: got r [3] of float32, wanted [n] of float64", ShapeError);
+}
+
+TEST_CASE("maps of more terms than a mixture has room for are refused") {
+  for (const int terms : {-1, Mixture::kMost + 1}) {
+    KernelMap map{.kind = KernelMap::Kind::mixture};
+    map.mixture.terms = terms;
+    CHECK_THROWS_WITH_AS(
+        KernelMaps({map}),
+        fmt::format("kernel_maps: got a mixture of {} terms, wanted 0 to 8", terms).c_str(), Error);
+  }
 }
 
 TEST_CASE("the pair program gives the same on a GPU") {

@@ -212,6 +212,15 @@ TEST_CASE("checkpoint: stopped before the first epoch, it holds the start and no
   CHECK(read_safetensors(file.path()).find("losses")->shape() == Shape{2, 3});
 }
 
+TEST_CASE("checkpoint: one that cannot be written is refused before anything is trained") {
+  Net net(kSpec, 2);
+  const Tensor before = net.flat().clone();
+  CHECK(message_of([&] {
+          train(net, inputs(), targets(), {.epochs = 2, .checkpoint = "/dev/null/at/all"});
+        }) == "output: got folder '/dev/null/at', which cannot be made: Not a directory");
+  CHECK(same_bits(net.flat(), before));
+}
+
 TEST_CASE("checkpoint: of another net, other data or other options is refused") {
   const Temporary file("other.checkpoint");
   const std::string head = "checkpoint: " + file.path() + ": ";

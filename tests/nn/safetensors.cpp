@@ -87,7 +87,23 @@ TEST_CASE("safetensors: a failed write leaves the old file and no other") {
   twice.tensors.emplace_back("a", Tensor::zeros({1}));
   twice.tensors.emplace_back("a", Tensor::zeros({1}));
   CHECK(message_of([&] { write_safetensors(file.path(), twice); }) ==
-        "safetensors: " + file.path() + ": got two tensors named 'a'");
+        "safetensors: " + file.path() +
+            ": got a tensor named 'a', wanted a name that nothing else has");
+  const auto of = [](const std::string& name, const Tensor& tensor, const std::string& note) {
+    SafeTensors content;
+    content.tensors.emplace_back(name, tensor);
+    content.metadata["note"] = note;
+    return content;
+  };
+  const Tensor some = Tensor::zeros({1});
+  for (const auto& [content, said] :
+       {std::pair{of("__metadata__", some, ""),
+                  "got a tensor named '__metadata__', wanted a name that nothing else has"},
+        {of("a", {}, ""), "got an empty tensor for 'a'"},
+        {of("a\xff", some, ""), "got a name or note that is no UTF-8"},
+        {of("a", some, "\xc3"), "got a name or note that is no UTF-8"}})
+    CHECK(message_of([&] { write_safetensors(file.path(), content); }) ==
+          "safetensors: " + file.path() + ": " + said);
   CHECK(file.read() == "precious");
   CHECK(message_of([&] { write_safetensors("/dev/null/at/all", {}); }) ==
         "output: got folder '/dev/null/at', which cannot be made: Not a directory");

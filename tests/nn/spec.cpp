@@ -39,6 +39,8 @@ TEST_CASE("spec: identity only counts") {
   CHECK(word_of(spec, 1) == 3);
   CHECK(word_of(spec, 2) == 6);
   CHECK(word_of(spec, 3) == 7);
+  CHECK(message_of([&] { word_of(spec, 4); }) ==
+        "spec: got layer 4, wanted one of the 4 there are");
   CHECK(spec[1] == LayerSpec{.kind = LayerKind::layernorm});
 }
 

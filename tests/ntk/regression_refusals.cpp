@@ -183,7 +183,9 @@ TEST_CASE("misfits are refused with sizes") {
   CHECK(message_of([&] { Regression(kernel, x, y, {.ridge = {.absolute = 1, .relative = 1}}); }) ==
         "regression: got ridge 1 and relative ridge 1, wanted at most one of them");
   CHECK_THROWS_AS(Regression(kernel, x, y, {.ridge = {.absolute = -1}}), Error);
-  CHECK_THROWS_AS(Regression(kernel, x, y, {.tolerance = 0}), Error);
+  for (const double tolerance : {0.0, -1.0, std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::quiet_NaN()})
+    CHECK_THROWS_AS(Regression(kernel, x, y, {.tolerance = tolerance}), Error);
   CHECK_THROWS_AS(Regression(nullptr, x, y), Error);
 }
 

@@ -157,7 +157,14 @@ TEST_CASE("search: bad options and values that are no numbers are refused") {
   SearchOptions options;
   options.farthest = 1e-3;
   CHECK(message_of([&] { search_largest(f, 1, no_starts(1), options); }) ==
-        "search: got |x| from 0.01 to 0.001, wanted 0 < nearest <= farthest");
+        "search: got |x| from 0.01 to 0.001, wanted 0 < nearest <= farthest, less than 1e308 times "
+        "it");
+  options.farthest = 1e308;
+  CHECK(message_of([&] {
+          search_largest(f, 1, no_starts(1), options);
+        }).starts_with("search: got |x| from 0.01 to 1e+308, "));
+  CHECK(message_of([&] { search_largest({}, 1, no_starts(1)); }) ==
+        "search: got no function, wanted one to search");
   CHECK(message_of([&] { search_largest(f, 1, no_starts(2)); }) ==
         "search: got starts [0, 2], wanted [s, 1]");
   CHECK(message_of([&] { search_largest(f, 0, no_starts(0)); }) ==
