@@ -191,10 +191,8 @@ Run declare_certify(CLI::App& app) {
       "proved.\n--mode trained bounds the very net of --weights "
       "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
       "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "
-      "a "
-      "transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "
-      "prediction "
-      "of any sequence, and --data and --target are a series to judge it by.\n"
+      "a transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "
+      "prediction of any sequence, and --data and --target are a series to judge it by.\n"
       "Bounds are about `centre`, which is the mean of y for --standardise xy and 0 otherwise. "
       "Writes summary.json into --out (default out/certify).");
   return [choice, &app](Context& context) {
