@@ -1,12 +1,9 @@
 #include "certify_transformer.h"
 
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cmath>
 #include <ostream>
 
 #include "../core/each_in_parallel.h"
-#include "../nn/safetensors.h"
 #include "../nn/transformer_weights.h"
 #include "output.h"
 #include "progress_bar.h"
@@ -16,27 +13,6 @@
 
 namespace keel {
 namespace {
-
-// What a series' mean and deviation were for the nets of a file, which may not say.
-struct Units {
-  explicit Units(const std::string& path) {
-    const auto metadata = read_safetensors(path).metadata;
-    const auto read = [&](const char* key, double& value) {
-      const auto found = metadata.find(key);
-      if (found == metadata.end()) return;
-      const Json number = Json::parse(found->second, nullptr, false);
-      check(number.is_number(), "certify", "{}: got '{}' for {}, wanted a number", path,
-            shown(found->second), key);
-      value = number.get<double>();
-      given = true;
-    };
-    read(kCentreKey, centre);
-    read(kScaleKey, scale);
-    check(scale > 0, "certify", "{}: got {} for {}, wanted more than 0", path, scale, kScaleKey);
-  }
-  double centre = 0, scale = 1;
-  bool given = false;
-};
 
 std::vector<double> column_of(const TransformerChoice& choice) {
   std::vector<double> values;
@@ -48,7 +24,7 @@ std::vector<double> column_of(const TransformerChoice& choice) {
 }
 
 // How well each row behind the first is predicted from the true ones before it.
-std::optional<Fit> fit_of_series(const std::vector<Transformer>& nets, const Units& units,
+std::optional<Fit> fit_of_series(const std::vector<Transformer>& nets, const SequenceUnits& units,
                                  const std::vector<double>& series) {
   const std::int64_t rows = std::ssize(series);
   if (rows < 2) return {};
@@ -60,7 +36,7 @@ std::optional<Fit> fit_of_series(const std::vector<Transformer>& nets, const Uni
 }
 
 std::vector<SequenceBound> examine(const TransformerChoice& choice,
-                                   const std::vector<Transformer>& nets, const Units& units,
+                                   const std::vector<Transformer>& nets, const SequenceUnits& units,
                                    std::vector<double> series, const Context& context) {
   for (double& value : series) value = (value - units.centre) / units.scale;
   const std::int64_t length = nets[0].options().length;
@@ -106,7 +82,7 @@ int run_transformer(const TransformerChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
   const Transformer all = load_transformer(choice.weights, context.device);
-  const Units units(choice.weights);
+  const SequenceUnits units = units_of_file(choice.weights, context);
   const std::vector<double> series = column_of(choice);
   std::vector<Transformer> nets;
   for (std::int64_t s = 0; s < all.members(); ++s) nets.push_back(all.member(s));
@@ -120,11 +96,8 @@ int run_transformer(const TransformerChoice& choice, Context& context) {
       context.note(
           "note: R^2 is below 0: the nets may have been trained on another series than --target");
   }
-  if (!units.given)
-    context.note(fmt::format("note: {} names no {} and {}: these are the net's own units",
-                             choice.weights, kCentreKey, kScaleKey));
   const std::vector<SequenceBound> bounds = examine(choice, nets, units, series, context);
-  const auto facts = add_bounds(numbers, bounds, units.centre, units.scale);
+  const auto facts = add_bounds(numbers, bounds, units);
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));
   if (context.options.json)

@@ -19,26 +19,27 @@ namespace keel {
 namespace {
 
 struct Choice {
-  std::string data, target, save_weights;
+  std::string data, target, weights, save_weights;
   std::optional<std::int64_t> hold_out;
   bool no_layer_norm = false, no_plot = false;
   ForecastOptions options;
 };
 
-Series series_of(const Choice& choice) {
+Series series_of(const Choice& choice, std::optional<SequenceUnits> units) {
   const Table table = read_table(choice.data);
   const std::int64_t column = find_column(table, choice.target);
   std::vector<double> values;
   for (std::int64_t row = 0; row < table.rows; ++row) values.push_back(table.at(row, column));
   const std::int64_t held_out = choice.hold_out.value_or(table.rows / 10);
-  const std::int64_t trained = table.rows - held_out, least = choice.options.net.length + 1;
+  const std::int64_t trained = table.rows - held_out,
+                     least = choice.weights.empty() ? choice.options.net.length + 1 : 1;
   if (trained < least)
     throw DataError(
         choice.data,
-        fmt::format("got {} rows, of which {} are held out, wanted at least {} to train "
-                    "on: --length and one more",
-                    table.rows, held_out, least));
-  return {std::move(values), trained};
+        fmt::format("got {} rows, of which {} are held out, wanted at least {} to {}", table.rows,
+                    held_out, least,
+                    choice.weights.empty() ? "train on: --length and one more" : "go on from"));
+  return {std::move(values), trained, units};
 }
 
 constexpr const char *kPredictions = "forecast.csv", *kSeries = "series.csv";
@@ -47,40 +48,51 @@ constexpr const char *kPredictions = "forecast.csv", *kSeries = "series.csv";
 struct Task {
   Task(const Choice& choice, const Context& context)
       : folder(context.options.out.empty() ? "out/forecast" : context.options.out),
-        series(series_of(choice)) {
+        net(choice.weights.empty() ? nullptr
+                                   : std::make_shared<const Transformer>(
+                                         load_transformer(choice.weights, context.device))),
+        series(series_of(
+            choice, net ? std::optional(units_of_file(choice.weights, context)) : std::nullopt)) {
     if (!choice.save_weights.empty()) check_writable(choice.save_weights);
     std::vector<std::string> written = {choice.save_weights};
     for (const char* name : {kPredictions, kSeries, "summary.json"})
       written.push_back(folder.path(name).string());
-    check_apart(written, {choice.data});
+    check_apart(written, {choice.data, choice.weights});
   }
   OutputFolder folder;
+  std::shared_ptr<const Transformer> net;  // null: to be trained
   Series series;
 };
 
 Json numbers_of(const Choice& choice, const Series& series, const Forecast& forecast) {
   const ForecastOptions& options = choice.options;
-  std::vector<double> losses;
-  for (const ForecastMember& member : forecast.members)
-    losses.push_back(std::sqrt(member.loss) * series.scale());
+  const TransformerOptions& net = forecast.net.options();
   Json numbers = {{"data", choice.data},
                   {"target", choice.target},
                   {"rows", series.size()},
                   {"train_rows", series.trained()},
                   {"held_out_rows", series.size() - series.trained()},
-                  {"length", options.net.length},
-                  {"width", options.net.width},
-                  {"heads", options.net.heads},
-                  {"hidden", options.net.hidden},
-                  {"blocks", options.net.blocks},
-                  {"layer_norm", options.net.layer_norm},
-                  {"steps", options.steps},
+                  {"length", net.length},
+                  {"width", net.width},
+                  {"heads", net.heads},
+                  {"hidden", net.hidden},
+                  {"blocks", net.blocks},
+                  {"layer_norm", net.layer_norm},
+                  {"seeds", net.seeds},
+                  {"ahead", options.ahead}};
+  if (options.given) {
+    numbers.erase("train_rows");  // not known
+    numbers["weights"] = choice.weights;
+    return numbers;
+  }
+  std::vector<double> losses;
+  for (const ForecastMember& member : forecast.members)
+    losses.push_back(std::sqrt(member.loss) * series.units().scale);
+  numbers.update({{"steps", options.steps},
                   {"batch", options.batch},
                   {"lr", options.lr},
-                  {"seeds", forecast.net.options().seeds},
-                  {"ahead", options.ahead},
                   {"train_rmse", mean_with_interval(losses).mean},
-                  {"training_seconds", forecast.training_seconds}};
+                  {"training_seconds", forecast.training_seconds}});
   if (!choice.save_weights.empty()) numbers["saved_weights"] = choice.save_weights;
   return numbers;
 }
@@ -96,9 +108,11 @@ int run(Choice choice, Context& context) {
                                           options.net.width, options.net.heads));
   const Task task(choice, context);
   const Series& series = task.series;
+  options.given = task.net;
   Forecast forecast = [&] {
     std::optional<ProgressBar> bar;
-    bar.emplace("forecast", options.seeds * options.steps, context.shows_progress());
+    if (!options.given)
+      bar.emplace("forecast", options.seeds * options.steps, context.shows_progress());
     std::optional<StatusLine> status;
     options.progress = [&](std::int64_t steps) { bar->update(steps); };
     options.trained = [&] {
@@ -115,9 +129,9 @@ int run(Choice choice, Context& context) {
   task.folder.write(kPredictions, forecast_csv(forecast, series));
   task.folder.write(kSeries, series_csv(series));
   if (!choice.save_weights.empty())
-    save_transformer(
-        forecast.net, choice.save_weights,
-        {{kCentreKey, shortest(series.centre())}, {kScaleKey, shortest(series.scale())}});
+    save_transformer(forecast.net, choice.save_weights,
+                     {{kCentreKey, shortest(series.units().centre)},
+                      {kScaleKey, shortest(series.units().scale)}});
   Json summary = summarise(context, numbers);
   task.folder.write("summary.json", json_text(summary));
   const bool draws = !choice.no_plot && (options.ahead > 0 || !series.held_out().empty());
@@ -126,10 +140,13 @@ int run(Choice choice, Context& context) {
     context.out << json_text(summary);
   else if (!context.options.quiet)
     context.out << (fits.empty() ? "" : text_table(fits, 1) + "\n") << text_table(facts, 1)
-                << fmt::format("{} predictions in {}; {} {} trained in {:.2f} s on {}\n",
-                               options.ahead, task.folder.path(kPredictions).string(),
-                               options.seeds, options.seeds == 1 ? "transformer" : "transformers",
-                               forecast.training_seconds, context.device);
+                << fmt::format("{} predictions in {}; {} {} {}\n", options.ahead,
+                               task.folder.path(kPredictions).string(), forecast.members.size(),
+                               forecast.members.size() == 1 ? "transformer" : "transformers",
+                               options.given
+                                   ? "of " + choice.weights
+                                   : fmt::format("trained in {:.2f} s on {}",
+                                                 forecast.training_seconds, context.device));
   if (problem.empty()) return 0;
   context.err << fmt::format("keel: {}\n", problem);
   return 1;
@@ -177,11 +194,23 @@ Run declare_forecast(CLI::App& app) {
       ->check(check_whole(1, 1000))
       ->capture_default_str();
   app.add_option("--save-weights", choice->save_weights, "write the nets as .safetensors");
+  app.add_option("--weights", choice->weights,
+                 "train nothing: the nets of this file, of --save-weights, in its units");
   app.add_flag("--no-plot", choice->no_plot, "draw no picture");
   app.footer(
       "Writes forecast.csv (rows count from 0), series.csv, summary.json and, with matplotlib, a "
       "picture into --out (default out/forecast).");
-  return [choice](Context& context) { return run(*choice, context); };
+  return [choice, &app](Context& context) {
+    if (!choice->weights.empty())
+      for (const char* name :
+           {"--length", "--width", "--heads", "--hidden", "--blocks", "--no-layernorm", "--steps",
+            "--batch", "--lr", "--seeds", "--save-weights"})
+        if (app.count(name) > 0)
+          throw UsageError("usage", fmt::format("{} is of a training: the nets of --weights are "
+                                                "trained",
+                                                name));
+    return run(*choice, context);
+  };
 }
 
 }  // namespace keel

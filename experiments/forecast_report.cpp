@@ -82,7 +82,7 @@ TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series)
 TextRows add_proof(Json& numbers, const Forecast& forecast, const Series& series) {
   std::vector<SequenceBound> bounds;
   for (const ForecastMember& member : forecast.members) bounds.push_back(member.bound);
-  return add_bounds(numbers, bounds, series.centre(), series.scale());
+  return add_bounds(numbers, bounds, series.units());
 }
 
 }  // namespace keel

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "../core/each_in_parallel.h"
@@ -12,11 +13,12 @@
 namespace keel {
 namespace {
 
-Examples target_alone(const std::vector<double>& values, std::int64_t rows) {
+SequenceUnits mean_and_deviation(const std::vector<double>& values, std::int64_t rows) {
   Examples examples;
   examples.rows = rows;
   examples.y.assign(values.begin(), values.begin() + rows);
-  return examples;
+  const Standardiser of(Standardise::xy, examples);
+  return {of.y_mean(), of.y_scale()};
 }
 
 void check_finite(const std::vector<double>& values, const char* of, std::int64_t first,
@@ -29,7 +31,7 @@ void check_finite(const std::vector<double>& values, const char* of, std::int64_
 
 void predict(const Series& series, const ForecastOptions& options, const Transformer& net,
              ForecastMember& member) {
-  const SequencePredictor predictor(net, series.centre(), series.scale());
+  const SequencePredictor predictor(net, series.units().centre, series.units().scale);
   const std::int64_t begin = series.trained(), end = series.size();
   const std::vector<double>& all = series.values();
   member.one_step = predictor.one_step(all, begin, end);
@@ -41,13 +43,28 @@ void predict(const Series& series, const ForecastOptions& options, const Transfo
   check_finite(member.ahead, "by rollout", end, seed);
 }
 
+std::vector<TrainedTransformer> trained_on(const Series& series, const ForecastOptions& options) {
+  const auto draw = [&](const TransformerOptions& net, std::int64_t step) {
+    return series.draw_windows(net, step, options.batch);
+  };
+  return train_transformers(
+      {options.net}, options.first_seed, options.seeds,
+      {"forecast", options.steps, options.batch, options.lr, draw, options.progress});
+}
+
+std::vector<TrainedTransformer> members_of(const Transformer& all) {
+  std::vector<TrainedTransformer> members;
+  for (std::int64_t s = 0; s < all.members(); ++s)
+    members.push_back({all.member(s), std::numeric_limits<double>::quiet_NaN()});
+  return members;
+}
+
 }  // namespace
 
-Series::Series(std::vector<double> values, std::int64_t trained)
-    : values_(std::move(values)),
-      trained_(trained),
-      units_(Standardise::xy, target_alone(values_, trained)) {
-  standardised_ = units_.y(target_alone(values_, size()));
+Series::Series(std::vector<double> values, std::int64_t trained, std::optional<SequenceUnits> units)
+    : values_(std::move(values)), trained_(trained) {
+  units_ = units ? *units : mean_and_deviation(values_, trained);
+  for (double value : values_) standardised_.push_back((value - units_.centre) / units_.scale);
 }
 
 SequenceBatch Series::draw_windows(const TransformerOptions& net, std::int64_t step,
@@ -71,31 +88,28 @@ Tensor Series::some_windows(std::int64_t length) const {
 }
 
 Forecast run_forecast(const Series& series, const ForecastOptions& options) {
-  const auto draw = [&](const TransformerOptions& net, std::int64_t step) {
-    return series.draw_windows(net, step, options.batch);
-  };
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<TrainedTransformer> trained = train_transformers(
-      {options.net}, options.first_seed, options.seeds,
-      {"forecast", options.steps, options.batch, options.lr, draw, options.progress});
+  const std::vector<TrainedTransformer> nets =
+      options.given ? members_of(*options.given) : trained_on(series, options);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (options.trained) options.trained();
 
-  std::vector<ForecastMember> members(trained.size());
+  std::vector<ForecastMember> members(nets.size());
   const auto examine = [&](std::size_t s) {
-    members[s].loss = trained[s].loss;
-    predict(series, options, trained[s].net, members[s]);
-    const std::int64_t length = options.net.length;
-    members[s].bound = bound_and_search(trained[s].net, series.some_windows(length),
-                                        sequence_search(length, trained[s].net.options().seeds[0]),
-                                        {}, "forecast");
+    const auto& [net, loss] = nets[s];
+    const std::int64_t length = net.options().length;
+    members[s].loss = loss;
+    predict(series, options, net, members[s]);
+    members[s].bound =
+        bound_and_search(net, series.some_windows(length),
+                         sequence_search(length, net.options().seeds[0]), {}, "forecast");
   };
-  if (options.net.device.is_cuda())
+  if (nets[0].net.options().device.is_cuda())
     for (std::size_t s = 0; s < members.size(); ++s) examine(s);
   else
     each_in_parallel(members.size(), examine);
-  return {joined(trained), std::move(members), seconds};
+  return {joined(nets), std::move(members), seconds};
 }
 
 }  // namespace keel

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "examples.h"
@@ -12,18 +14,19 @@
 namespace keel {
 
 /// A sequence of which the first `trained` values are trained on, the others held out. Nets see
-/// values less their mean, over their population deviation, both of those trained on.
+/// values less `centre`, over `scale`: by default mean and population deviation of those trained
+/// on.
 class Series {
  public:
-  Series(std::vector<double> values, std::int64_t trained);
+  Series(std::vector<double> values, std::int64_t trained,
+         std::optional<SequenceUnits> units = std::nullopt);
 
   const std::vector<double>& values() const { return values_; }
   std::int64_t size() const { return static_cast<std::int64_t>(values_.size()); }
   std::int64_t trained() const { return trained_; }
   std::vector<double> held_out() const { return {values_.begin() + trained_, values_.end()}; }
 
-  double centre() const { return units_.y_mean(); }
-  double scale() const { return units_.y_scale(); }  ///< 1 where nothing ever changes
+  const SequenceUnits& units() const { return units_; }  ///< scale 1 where nothing ever changes
 
   /// Windows of `length` + 1 values of what is trained on: x all but the last, y all but the first.
   SequenceBatch draw_windows(const TransformerOptions& net, std::int64_t step,
@@ -35,11 +38,12 @@ class Series {
  private:
   std::vector<double> values_, standardised_;
   std::int64_t trained_;
-  Standardiser units_;
+  SequenceUnits units_;
 };
 
 struct ForecastOptions {
-  TransformerOptions net;  ///< its seeds do not matter
+  std::shared_ptr<const Transformer> given{};  ///< nothing is trained, and only `ahead` matters
+  TransformerOptions net;                      ///< its seeds do not matter
   std::uint64_t first_seed = 0;
   std::int64_t seeds = 1, steps = 1000, batch = 32, ahead = 30;
   double lr = 1e-3;
@@ -49,7 +53,7 @@ struct ForecastOptions {
 
 /// One seed's; sequences in the series' own units, loss and bound in the net's.
 struct ForecastMember {
-  double loss;                   ///< mean square
+  double loss;                   ///< mean square; NaN of nets that were given
   std::vector<double> one_step;  ///< of the held-out values, each from the true ones before it
   std::vector<double> rollout;   ///< the same from those trained on and itself
   std::vector<double> ahead;     ///< behind the series' end, from the series and itself
@@ -57,13 +61,14 @@ struct ForecastMember {
 };
 
 struct Forecast {
-  Transformer net;  ///< all seeds, float32
+  Transformer net;  ///< all seeds; float32 where trained
   std::vector<ForecastMember> members;
   double training_seconds = 0;
 };
 
-/// Trains on windows drawn anew for each step, by Adam in float32; predicts in float64. Throws
-/// keel::Error where a loss or a prediction is not finite, or more was found than was proved.
+/// The nets that were given, or trains on windows drawn anew for each step, by Adam in float32;
+/// predicts in float64. Throws keel::Error where a loss or a prediction is not finite, or more was
+/// found than was proved.
 Forecast run_forecast(const Series& series, const ForecastOptions& options);
 
 }  // namespace keel

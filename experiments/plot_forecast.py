@@ -45,8 +45,9 @@ def proved_text(interval):
 
 def draw_forecast(_, folder):
     """A panel of what was held out one step ahead, and one of it and what follows by rollout."""
-    trained, seeds, target, interval = from_summary(folder, lambda summary: (
-        summary["train_rows"], len(summary["seeds"]), summary["target"], summary["interval"]))
+    trained, seeds, target, interval, known = from_summary(folder, lambda summary: (
+        summary["rows"] - summary["held_out_rows"], len(summary["seeds"]), summary["target"],
+        summary["interval"], "gone on from" if "weights" in summary else "trained on"))
     series, kinds = load(folder)
     end = len(series) + len(kinds["forecast"][0])
     begin = max(0, trained - 2 * (end - trained) - 1)
@@ -75,7 +76,7 @@ def draw_forecast(_, folder):
     handles = [Line2D([], [], color=CURVE, label=mean),
                Patch(color=BAND, label="± their standard deviation"),
                Line2D([], [], color=POINTS, lw=0.9, label="the series"),
-               Patch(color=SHADE, label="trained on")]
+               Patch(color=SHADE, label=known)]
     figure.legend(handles=handles if seeds > 1 else [handles[0], *handles[2:]],
                   loc="lower center", ncol=4, frameon=False, handlelength=1.6, columnspacing=1.8)
     return figure

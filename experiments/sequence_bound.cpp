@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../core/max_or_nan.h"
+#include "../nn/safetensors.h"
 #include "../ntk/transformer_bound.h"
 #include "text_table.h"
 
@@ -35,6 +36,25 @@ std::optional<Interval> hull_of(const std::vector<SequenceBound>& members) {
 }
 
 }  // namespace
+
+SequenceUnits units_of_file(const std::string& path, const Context& context) {
+  const auto metadata = read_safetensors(path).metadata;
+  const auto number_of = [&](const char* key) -> std::optional<double> {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) return {};
+    const Json number = Json::parse(found->second, nullptr, false);
+    check(number.is_number(), "transformer", "{}: got '{}' for {}, wanted a number", path,
+          shown(found->second), key);
+    return number.get<double>();
+  };
+  const std::optional<double> centre = number_of(kCentreKey), scale = number_of(kScaleKey);
+  check(scale.value_or(1) > 0, "transformer", "{}: got {} for {}, wanted more than 0", path,
+        scale.value_or(1), kScaleKey);
+  if (!centre || !scale)
+    context.note(fmt::format("note: {} names no {} and {}: these are the nets' own units", path,
+                             kCentreKey, kScaleKey));
+  return {centre.value_or(0), scale.value_or(1)};
+}
 
 SearchOptions sequence_search(std::int64_t length, std::uint64_t seed) {
   const double share = std::min(29.0 / static_cast<double>(length), 1.0);
@@ -78,11 +98,12 @@ SequenceBound bound_and_search(const Transformer& net, const Tensor& starts,
 
 std::vector<std::vector<std::string>> add_bounds(Json& numbers,
                                                  const std::vector<SequenceBound>& of_members,
-                                                 double centre, double scale) {
+                                                 const SequenceUnits& units) {
+  const auto [centre, scale] = units;
   const std::string about = centre == 0 ? "|f|" : fmt::format("|f - {}|", brief(centre, 6));
-  const auto in_own_units = [&](const std::vector<double>& values) {
+  const auto in_own_units = [&units](const std::vector<double>& values) {
     std::vector<double> own;
-    for (double value : values) own.push_back(value * scale + centre);
+    for (double value : values) own.push_back(value * units.scale + units.centre);
     return own;
   };
   const auto interval_json = [&](const Interval& interval) {

@@ -12,6 +12,15 @@
 
 namespace keel {
 
+/// A series' values are those of nets times `scale`, plus `centre`.
+struct SequenceUnits {
+  double centre = 0, scale = 1;
+};
+
+/// Those that a file of weights names; where it names none, the nets' own, with a note. Throws
+/// keel::Error where they are no numbers.
+SequenceUnits units_of_file(const std::string& path, const Context& context);
+
 /// One member's, in the net's units.
 struct SequenceBound {
   std::optional<Interval> proved;  ///< of every prediction of every sequence; none without LN
@@ -33,10 +42,9 @@ SequenceBound bound_and_search(const Transformer& net, const Tensor& starts,
                                const SearchOptions& options, std::optional<double> wanted,
                                const char* who);
 
-/// To summary.json's numbers; and for people, a row a line. The series' values are the nets' times
-/// `scale`, plus `centre`.
+/// To summary.json's numbers; and for people, a row a line.
 std::vector<std::vector<std::string>> add_bounds(Json& numbers,
                                                  const std::vector<SequenceBound>& of_members,
-                                                 double centre, double scale);
+                                                 const SequenceUnits& units);
 
 }  // namespace keel

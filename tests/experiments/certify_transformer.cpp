@@ -147,7 +147,7 @@ TEST_CASE("certify transformer: a file that names no units, or none that are any
         {"0", "-2", "got -2 for keel.scale, wanted more than 0"}}) {
     const Ran ran = with(centre, scale);
     CHECK(ran.code == 1);
-    CHECK(ran.err == "keel: certify: " + saved.weights + ": " + said + "\n");
+    CHECK(ran.err == "keel: transformer: " + saved.weights + ": " + said + "\n");
   }
   const auto interval = [&] { return saved.summary()["interval"].get<std::vector<double>>(); };
   REQUIRE(with("0", "1").code == 0);
@@ -158,7 +158,7 @@ TEST_CASE("certify transformer: a file that names no units, or none that are any
   const Ran ran = saved.certify({});
   CHECK(ran.code == 0);
   CHECK(ran.err == "note: " + saved.weights +
-                       " names no keel.centre and keel.scale: these are the net's own units\n");
+                       " names no keel.centre and keel.scale: these are the nets' own units\n");
   CHECK(interval() == own);
 }
 
