@@ -70,7 +70,6 @@ Json numbers_of(const Choice& choice, const Series& series, const Forecast& fore
   Json numbers = {{"data", choice.data},
                   {"target", choice.target},
                   {"rows", series.size()},
-                  {"train_rows", series.trained()},
                   {"held_out_rows", series.size() - series.trained()},
                   {"length", net.length},
                   {"width", net.width},
@@ -81,14 +80,14 @@ Json numbers_of(const Choice& choice, const Series& series, const Forecast& fore
                   {"seeds", net.seeds},
                   {"ahead", options.ahead}};
   if (options.given) {
-    numbers.erase("train_rows");  // not known
     numbers["weights"] = choice.weights;
     return numbers;
   }
   std::vector<double> losses;
   for (const ForecastMember& member : forecast.members)
     losses.push_back(std::sqrt(member.loss) * series.units().scale);
-  numbers.update({{"steps", options.steps},
+  numbers.update({{"train_rows", series.trained()},
+                  {"steps", options.steps},
                   {"batch", options.batch},
                   {"lr", options.lr},
                   {"train_rmse", mean_with_interval(losses).mean},
