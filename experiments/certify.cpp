@@ -193,8 +193,9 @@ Run declare_certify(CLI::App& app) {
       "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "
       "a transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "
       "prediction of any sequence, and --data and --target are a series to judge it by.\n"
-      "Bounds are about `centre`, which is the mean of y for --standardise xy and 0 otherwise. "
-      "Writes summary.json into --out (default out/certify).");
+      "Bounds are about `centre`: the mean of y for --standardise xy, what a transformer's file "
+      "says, "
+      "0 otherwise. Writes summary.json into --out (default out/certify).");
   return [choice, &app](Context& context) {
     const RegressionChoice& of = choice->regression;
     const auto wanted = [&](const char* name) {
@@ -202,9 +203,10 @@ Run declare_certify(CLI::App& app) {
     };
     if (of.kernel.trained()) {
       check_trained(app);
-      if (is_transformer(read_safetensors(of.kernel.weights))) {
+      if (const SafeTensors file = read_safetensors(of.kernel.weights); is_transformer(file)) {
         check_transformer(app);
-        return run_transformer({of.kernel.weights, of.data, of.target, choice->search}, context);
+        return run_transformer(file, {of.kernel.weights, of.data, of.target, choice->search},
+                               context);
       }
       wanted("--net");
       return run_trained({of.kernel.net, of.kernel.weights, modules_of(of.kernel), of.data,

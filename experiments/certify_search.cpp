@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "text_table.h"
 
@@ -21,6 +22,11 @@ Json place_json(const Standardiser& units, const Found& found) {
 void declare_search(CLI::App& app, SearchChoice& choice) {
   app.add_option("--farthest", choice.farthest, "how far out the search goes: |x|, standardised")
       ->check(check_positive)
+      ->check([](const std::string& text) {
+        return std::strtod(text.c_str(), nullptr) <= kFarthestExceed
+                   ? ""
+                   : fmt::format("got '{}', wanted at most {:g}", text, kFarthestExceed);
+      })
       ->capture_default_str();
   app.add_option("--directions", choice.directions,
                  fmt::format("random directions that the search tries (default: {}, of a "

@@ -1,4 +1,4 @@
-// The search that tries to break a bound: what `keel certify` does in every mode.
+// The search that tries to break a bound: what `keel certify` does in every mode, and forecast.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct SearchChoice {
   std::optional<std::int64_t> directions, steps;
   std::optional<double> exceed;
 
-  /// What is to be passed, in units of which y's own are `scale`.
+  /// What is to be passed, in f's units: one of them is `scale` of y's own.
   std::optional<double> wanted(double scale) const {
     return exceed ? std::optional(*exceed / scale) : std::nullopt;
   }
@@ -23,7 +23,8 @@ struct SearchChoice {
 /// --farthest, --directions, --steps, --exceed.
 void declare_search(CLI::App& app, SearchChoice& choice);
 
-/// Of gradient ascent where --steps does not say: a kernel's prediction is smooth, and takes long.
+/// Of gradient ascent where --steps does not say: a kernel's prediction is smooth, and takes long,
+/// as a sequence's do.
 inline constexpr std::int64_t kKernelSteps = 40, kNetSteps = 200, kSequenceSteps = 50;
 
 /// Random directions where --directions does not say, of a transformer: each takes many

@@ -14,6 +14,8 @@
 namespace keel {
 namespace {
 
+constexpr double kFarthestSequence = 1e12;
+
 std::vector<double> column_of(const TransformerChoice& choice) {
   std::vector<double> values;
   if (choice.data.empty()) return values;
@@ -23,38 +25,37 @@ std::vector<double> column_of(const TransformerChoice& choice) {
   return values;
 }
 
-// How well each row behind the first is predicted from the true ones before it.
-std::optional<Fit> fit_of_series(const std::vector<Transformer>& nets, const SequenceUnits& units,
-                                 const std::vector<double>& series) {
-  const std::int64_t rows = std::ssize(series);
-  if (rows < 2) return {};
-  MemberRows predicted;
-  for (const Transformer& net : nets)
-    predicted.push_back(
-        SequencePredictor(net, units.centre, units.scale).one_step(series, 1, rows));
-  return fit_of(predicted, {series.begin() + 1, series.end()});
-}
+struct Findings {
+  std::vector<SequenceBound> bounds;  // of each net
+  MemberRows one_step;                // of each row behind the first; none without a series
+};
 
-std::vector<SequenceBound> examine(const TransformerChoice& choice,
-                                   const std::vector<Transformer>& nets, const SequenceUnits& units,
-                                   std::vector<double> series, const Context& context) {
-  for (double& value : series) value = (value - units.centre) / units.scale;
-  const std::int64_t length = nets[0].options().length;
-  const Tensor starts = spread_windows(series, length);
+Findings examine(const TransformerChoice& choice, const std::vector<Transformer>& nets,
+                 const SequenceUnits& units, const std::vector<double>& series,
+                 const Context& context) {
+  std::vector<double> standardised;
+  for (double value : series) standardised.push_back((value - units.centre) / units.scale);
+  const std::int64_t length = nets[0].options().length, rows = std::ssize(series);
+  const Tensor starts = spread_windows(standardised, length);
   const SearchOptions options =
       search_options(choice.search, sequence_search(length, context.options.seed));
   StatusLine status(context.shows_progress());
   status.show("proving, and searching for the largest prediction ...");
-  std::vector<SequenceBound> bounds(nets.size());
+  Findings found{std::vector<SequenceBound>(nets.size()), MemberRows(rows < 2 ? 0 : nets.size())};
   const auto examine_one = [&](std::size_t s) {
-    bounds[s] =
+    if (rows > 1) {
+      found.one_step[s] =
+          SequencePredictor(nets[s], units.centre, units.scale).one_step(series, 1, rows);
+      check_finite(found.one_step[s], "certify", "one step ahead", 1, nets[s].options().seeds[0]);
+    }
+    found.bounds[s] =
         bound_and_search(nets[s], starts, options, choice.search.wanted(units.scale), "certify");
   };
   if (context.device.is_cuda())
     for (std::size_t s = 0; s < nets.size(); ++s) examine_one(s);
   else
     each_in_parallel(nets.size(), examine_one);
-  return bounds;
+  return found;
 }
 
 Json numbers_of(const TransformerChoice& choice, const TransformerOptions& net, std::int64_t rows) {
@@ -78,26 +79,32 @@ void check_transformer(const CLI::App& app) {
                                             name));
 }
 
-int run_transformer(const TransformerChoice& choice, Context& context) {
+int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Context& context) {
+  if (choice.search.farthest > kFarthestSequence)
+    throw UsageError("usage",
+                     fmt::format("got --farthest {:g}, wanted at most {:g} of a transformer: "
+                                 "farther out double rounds its biases away",
+                                 choice.search.farthest, kFarthestSequence));
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
-  const Transformer all = load_transformer(choice.weights, context.device);
-  const SequenceUnits units = units_of_file(choice.weights, context);
+  const Transformer all = load_transformer(file, choice.weights, context.device);
+  const SequenceUnits units = units_of_file(file, choice.weights, context);
   const std::vector<double> series = column_of(choice);
   std::vector<Transformer> nets;
   for (std::int64_t s = 0; s < all.members(); ++s) nets.push_back(all.member(s));
 
   Json numbers = numbers_of(choice, all.options(), std::ssize(series));
+  const Findings found = examine(choice, nets, units, series, context);
   std::vector<std::vector<std::string>> fits;
-  if (const std::optional<Fit> fit = fit_of_series(nets, units, series)) {
+  if (!found.one_step.empty()) {
     fits = {{"", "rows", "RMSE", "R^2"}};
-    add_fit(numbers, fits, "one_step", *fit, series.size() - 1, nets.size() > 1);
-    if (fit->mean_r2 < 0)
+    const Fit fit = add_sequence_fit(numbers, fits, "one_step", found.one_step,
+                                     {series.begin() + 1, series.end()});
+    if (fit.mean_r2 < 0)
       context.note(
           "note: R^2 is below 0: the nets may have been trained on another series than --target");
   }
-  const std::vector<SequenceBound> bounds = examine(choice, nets, units, series, context);
-  const auto facts = add_bounds(numbers, bounds, units);
+  const auto facts = add_bounds(numbers, found.bounds, all.options().seeds, units);
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));
   if (context.options.json)

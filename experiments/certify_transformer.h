@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "../nn/safetensors.h"
 #include "certify_search.h"
 
 namespace keel {
@@ -17,6 +18,7 @@ struct TransformerChoice {
 /// Throws UsageError where `app` was given an option that only nets of a SPEC have.
 void check_transformer(const CLI::App& app);
 
-int run_transformer(const TransformerChoice& choice, Context& context);
+/// `file` is what choice.weights holds.
+int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Context& context);
 
 }  // namespace keel

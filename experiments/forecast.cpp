@@ -48,11 +48,7 @@ constexpr const char *kPredictions = "forecast.csv", *kSeries = "series.csv";
 struct Task {
   Task(const Choice& choice, const Context& context)
       : folder(context.options.out.empty() ? "out/forecast" : context.options.out),
-        net(choice.weights.empty() ? nullptr
-                                   : std::make_shared<const Transformer>(
-                                         load_transformer(choice.weights, context.device))),
-        series(series_of(
-            choice, net ? std::optional(units_of_file(choice.weights, context)) : std::nullopt)) {
+        series(series_of(choice, given(choice, context))) {
     if (!choice.save_weights.empty()) check_writable(choice.save_weights);
     std::vector<std::string> written = {choice.save_weights};
     for (const char* name : {kPredictions, kSeries, "summary.json"})
@@ -60,25 +56,29 @@ struct Task {
     check_apart(written, {choice.data, choice.weights});
   }
   OutputFolder folder;
-  std::shared_ptr<const Transformer> net;  // null: to be trained
+  std::shared_ptr<const Transformer> net{};  // null: to be trained
   Series series;
+
+ private:
+  // Nets that were given, and the units that they see a series in.
+  std::optional<SequenceUnits> given(const Choice& choice, const Context& context) {
+    if (choice.weights.empty()) return {};
+    const SafeTensors file = read_safetensors(choice.weights);
+    net =
+        std::make_shared<const Transformer>(load_transformer(file, choice.weights, context.device));
+    return units_of_file(file, choice.weights, context);
+  }
 };
 
 Json numbers_of(const Choice& choice, const Series& series, const Forecast& forecast) {
   const ForecastOptions& options = choice.options;
   const TransformerOptions& net = forecast.net.options();
-  Json numbers = {{"data", choice.data},
-                  {"target", choice.target},
-                  {"rows", series.size()},
-                  {"held_out_rows", series.size() - series.trained()},
-                  {"length", net.length},
-                  {"width", net.width},
-                  {"heads", net.heads},
-                  {"hidden", net.hidden},
-                  {"blocks", net.blocks},
-                  {"layer_norm", net.layer_norm},
-                  {"seeds", net.seeds},
-                  {"ahead", options.ahead}};
+  Json numbers = {{"data", choice.data},   {"target", choice.target},
+                  {"rows", series.size()}, {"held_out_rows", series.size() - series.trained()},
+                  {"length", net.length},  {"width", net.width},
+                  {"heads", net.heads},    {"hidden", net.hidden},
+                  {"blocks", net.blocks},  {"layer_norm", net.layer_norm},
+                  {"seeds", net.seeds},    {"ahead", options.ahead}};
   if (options.given) {
     numbers["weights"] = choice.weights;
     return numbers;
@@ -194,7 +194,8 @@ Run declare_forecast(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--save-weights", choice->save_weights, "write the nets as .safetensors");
   app.add_option("--weights", choice->weights,
-                 "train nothing: the nets of this file, of --save-weights, in its units");
+                 "train nothing: the nets of this file, of --save-weights, in its units")
+      ->check([](const std::string& text) { return text.empty() ? "got no path" : ""; });
   app.add_flag("--no-plot", choice->no_plot, "draw no picture");
   app.footer(
       "Writes forecast.csv (rows count from 0), series.csv, summary.json and, with matplotlib, a "
@@ -203,7 +204,7 @@ Run declare_forecast(CLI::App& app) {
     if (!choice->weights.empty())
       for (const char* name :
            {"--length", "--width", "--heads", "--hidden", "--blocks", "--no-layernorm", "--steps",
-            "--batch", "--lr", "--seeds", "--save-weights"})
+            "--batch", "--lr", "--seeds", "--seed", "--save-weights"})
         if (app.count(name) > 0)
           throw UsageError("usage", fmt::format("{} is of a training: the nets of --weights are "
                                                 "trained",

@@ -57,19 +57,7 @@ TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series)
   if (wanted.empty()) return {};
   TextRows table = {{"", "rows", "RMSE", "R^2"}};
   const auto add = [&](const char* name, const MemberRows& rows) {
-    const Fit fit = fit_of(rows, wanted);
-    const bool several = rows.size() > 1;
-    numbers[name] = {{"rmse", fit.rmse.mean}, {"r2", fit.r2.mean}};
-    if (several)
-      numbers[name].update({{"rmse_ci", fit.rmse.half_width},
-                            {"r2_ci", fit.r2.half_width},
-                            {"rmse_of_mean", fit.mean_rmse},
-                            {"r2_of_mean", fit.mean_r2}});
-    table.push_back({name, std::to_string(wanted.size()),
-                     brief(fit.rmse.mean, fit.rmse.half_width, 4),
-                     brief(fit.r2.mean, fit.r2.half_width, 4)});
-    if (several)
-      table.push_back({"  mean prediction", "", brief(fit.mean_rmse, 4), brief(fit.mean_r2, 4)});
+    add_sequence_fit(numbers, table, name, rows, wanted);
   };
   add("one_step", rows_of(forecast, &ForecastMember::one_step));
   add("rollout", rows_of(forecast, &ForecastMember::rollout));
@@ -82,7 +70,7 @@ TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series)
 TextRows add_proof(Json& numbers, const Forecast& forecast, const Series& series) {
   std::vector<SequenceBound> bounds;
   for (const ForecastMember& member : forecast.members) bounds.push_back(member.bound);
-  return add_bounds(numbers, bounds, series.units());
+  return add_bounds(numbers, bounds, forecast.net.options().seeds, series.units());
 }
 
 }  // namespace keel

@@ -16,8 +16,6 @@ std::string forecast_csv(const Forecast& forecast, const Series& series);
 /// Columns row and value, of the whole series.
 std::string series_csv(const Series& series);
 
-using TextRows = std::vector<std::vector<std::string>>;
-
 /// How well the held-out rows were predicted, in summary.json's numbers; and for people, a row a
 /// line. Neither where none were held out.
 TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series);

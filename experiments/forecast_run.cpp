@@ -21,14 +21,6 @@ SequenceUnits mean_and_deviation(const std::vector<double>& values, std::int64_t
   return {of.y_mean(), of.y_scale()};
 }
 
-void check_finite(const std::vector<double>& values, const char* of, std::int64_t first,
-                  std::uint64_t seed) {
-  for (std::size_t i = 0; i < values.size(); ++i)
-    check(std::isfinite(values[i]), "forecast",
-          "got {} for row {} (from 0) {}, seed {}, wanted a finite number", values[i],
-          first + static_cast<std::int64_t>(i), of, seed);
-}
-
 void predict(const Series& series, const ForecastOptions& options, const Transformer& net,
              ForecastMember& member) {
   const SequencePredictor predictor(net, series.units().centre, series.units().scale);
@@ -38,9 +30,9 @@ void predict(const Series& series, const ForecastOptions& options, const Transfo
   member.rollout = predictor.rollout({all.begin(), all.begin() + begin}, end - begin);
   member.ahead = predictor.rollout(all, options.ahead);
   const std::uint64_t seed = net.options().seeds[0];
-  check_finite(member.one_step, "one step ahead", begin, seed);
-  check_finite(member.rollout, "by rollout", begin, seed);
-  check_finite(member.ahead, "by rollout", end, seed);
+  check_finite(member.one_step, "forecast", "one step ahead", begin, seed);
+  check_finite(member.rollout, "forecast", "by rollout", begin, seed);
+  check_finite(member.ahead, "forecast", "by rollout", end, seed);
 }
 
 std::vector<TrainedTransformer> trained_on(const Series& series, const ForecastOptions& options) {
@@ -109,7 +101,7 @@ Forecast run_forecast(const Series& series, const ForecastOptions& options) {
     for (std::size_t s = 0; s < members.size(); ++s) examine(s);
   else
     each_in_parallel(members.size(), examine);
-  return {joined(nets), std::move(members), seconds};
+  return {options.given ? options.given->clone() : joined(nets), std::move(members), seconds};
 }
 
 }  // namespace keel

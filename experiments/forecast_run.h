@@ -42,7 +42,7 @@ class Series {
 };
 
 struct ForecastOptions {
-  std::shared_ptr<const Transformer> given{};  ///< nothing is trained, and only `ahead` matters
+  std::shared_ptr<const Transformer> given{};  ///< nothing is trained; of what follows, `ahead`
   TransformerOptions net;                      ///< its seeds do not matter
   std::uint64_t first_seed = 0;
   std::int64_t seeds = 1, steps = 1000, batch = 32, ahead = 30;

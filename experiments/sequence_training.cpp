@@ -117,6 +117,14 @@ std::vector<double> predict_in_blocks(const Transformer& net, const std::vector<
   return result;
 }
 
+void check_finite(const std::vector<double>& predictions, const char* who, const char* how,
+                  std::int64_t first, std::uint64_t seed) {
+  for (std::size_t i = 0; i < predictions.size(); ++i)
+    check(std::isfinite(predictions[i]), who,
+          "got {} for row {} (from 0) {}, seed {}, wanted a finite number", predictions[i],
+          first + static_cast<std::int64_t>(i), how, seed);
+}
+
 SequencePredictor::SequencePredictor(const Transformer& net, double centre, double scale)
     : net_(net.to(DType::f64)), centre_(centre), scale_(scale) {
   check(net.members() == 1, "sequence_predictor", "got {} members, wanted 1", net.members());
@@ -143,9 +151,16 @@ std::vector<double> SequencePredictor::next(const std::vector<std::vector<double
 
 std::vector<double> SequencePredictor::one_step(const std::vector<double>& sequence,
                                                 std::int64_t begin, std::int64_t end) const {
-  std::vector<std::vector<double>> windows;
-  for (std::int64_t i = begin; i < end; ++i) windows.push_back(window_of(sequence, i));
-  return next(windows);
+  constexpr std::int64_t kAtOnce = 1024;  // windows of a long table need not all be kept
+  std::vector<double> result;
+  for (std::int64_t from = begin; from < end; from += kAtOnce) {
+    std::vector<std::vector<double>> windows;
+    for (std::int64_t i = from; i < std::min(from + kAtOnce, end); ++i)
+      windows.push_back(window_of(sequence, i));
+    const std::vector<double> some = next(windows);
+    result.insert(result.end(), some.begin(), some.end());
+  }
+  return result;
 }
 
 std::vector<double> SequencePredictor::rollout(std::vector<double> sequence,

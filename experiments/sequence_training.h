@@ -40,16 +40,17 @@ std::vector<TrainedTransformer> train_transformers(std::vector<TransformerOption
                                                    std::uint64_t first_seed, std::int64_t seeds,
                                                    const SequenceTraining& training);
 
-/// Metadata of a file of weights: what a series' values were less, and over, where the nets saw
-/// them.
-inline constexpr const char *kCentreKey = "keel.centre", *kScaleKey = "keel.scale";
-
 /// All of them as members of one transformer; they must be of one kind.
 Transformer joined(const std::vector<TrainedTransformer>& members);
 
 /// Of a net of one member, for x [n, length]: its predictions at every place, [n, length]. In
 /// blocks: attention keeps a number for every two places of a sequence.
 std::vector<double> predict_in_blocks(const Transformer& net, const std::vector<double>& x);
+
+/// Throws keel::Error, by the name of `who`, for the first of these predictions that is not finite:
+/// of rows from `first` on, `how` they were predicted.
+void check_finite(const std::vector<double>& predictions, const char* who, const char* how,
+                  std::int64_t first, std::uint64_t seed);
 
 /// One transformer's predictions, in float64, where a rollout may grow further. Values are its own
 /// times `scale`, plus `centre`.

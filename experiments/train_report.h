@@ -1,4 +1,4 @@
-// What keel train says of its members' predictions.
+// What commands that train say of their members' predictions.
 #pragma once
 
 #include <cstdint>

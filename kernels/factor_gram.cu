@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "factor_gram_block.h"
 #include "factor_gram_panels.h"
@@ -158,15 +159,20 @@ void check_matrix(const GramMatrix& matrix) {
   const int64_t most = matrix.into.elements();
   check<ShapeError>(matrix.rows >= 0 && matrix.cols >= 0, "factor_gram",
                     "got {} x {} entries, wanted at least 0 of each", matrix.rows, matrix.cols);
-  const bool empty = matrix.rows == 0 || matrix.cols == 0;
-  for (const int64_t stride : {matrix.row_stride, matrix.col_stride})
-    check<ShapeError>(empty || (stride >= 0 && stride <= most), "factor_gram",
-                      "got a stride of {}, wanted 0 to the {} elements of into", stride, most);
-  const int64_t last =
-      matrix.offset + (matrix.rows - 1) * matrix.row_stride + (matrix.cols - 1) * matrix.col_stride;
-  check<ShapeError>(empty || (matrix.offset >= 0 && last < most), "factor_gram",
-                    "got into {} for {} x {} entries", matrix.into.shape(), matrix.rows,
-                    matrix.cols);
+  if (matrix.rows > 0 && matrix.cols > 0) {
+    int64_t left = most - 1 - matrix.offset;  // elements behind the first: by division, as products
+    bool fits = matrix.offset >= 0 && left >= 0;  // may pass the number range
+    for (const auto& [count, stride] :
+         {std::pair(matrix.rows, matrix.row_stride), std::pair(matrix.cols, matrix.col_stride)}) {
+      if (count == 1) continue;
+      fits = fits && stride >= 1 && (count - 1) <= left / stride;
+      if (fits) left -= (count - 1) * stride;
+    }
+    check<ShapeError>(fits, "factor_gram",
+                      "got into {} for {} x {} entries from {} on, {} and {} apart",
+                      matrix.into.shape(), matrix.rows, matrix.cols, matrix.offset,
+                      matrix.row_stride, matrix.col_stride);
+  }
   check<ShapeError>(!matrix.lower || matrix.rows == matrix.cols, "factor_gram",
                     "got the lower triangle of {} x {} entries, wanted as many rows as columns",
                     matrix.rows, matrix.cols);

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "safetensors are little-endian");
 
-constexpr const char* kTag = "safetensors";
+constexpr const char *kTag = "safetensors", *kMetadata = "__metadata__";
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // as the reference implementation allows
 
 struct CloseFile {
@@ -217,7 +217,7 @@ SafeTensors read_safetensors(const std::string& path) {
   SafeTensors content;
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items()) {
-    if (name != "__metadata__") {
+    if (name != kMetadata) {
       entries.push_back(parse_entry(path, name, value));
       continue;
     }
@@ -238,18 +238,22 @@ SafeTensors read_safetensors(const std::string& path) {
 }
 
 void write_safetensors(const std::string& path, const SafeTensors& content) {
+  for (const auto& [name, tensor] : content.tensors) {
+    check(name != kMetadata, kTag, "{}: got a tensor named '{}', which is what notes are called",
+          path, name);
+    check(tensor.defined(), kTag, "{}: got a tensor '{}' that was never made or was moved from",
+          path, shown(name));
+  }
   // Wider elements first, as the reference implementation orders them: everything stays aligned.
   std::vector<std::pair<std::string, Tensor>> tensors = content.tensors;
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     return size_of(a.second.dtype()) > size_of(b.second.dtype());
   });
   nlohmann::ordered_json header;
-  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
+  if (!content.metadata.empty()) header[kMetadata] = content.metadata;
   std::uint64_t at = 0;
   for (const auto& [name, tensor] : tensors) {
-    check(name != "__metadata__" && !header.contains(name), kTag,
-          "{}: got a tensor named '{}', wanted a name that nothing else has", path, shown(name));
-    check(tensor.defined(), kTag, "{}: got an empty tensor for '{}'", path, shown(name));
+    check(!header.contains(name), kTag, "{}: got two tensors named '{}'", path, shown(name));
     nlohmann::ordered_json& entry = header[name];
     entry["dtype"] = tensor.dtype() == DType::f32 ? "F32" : "F64";
     entry["shape"] = json::array();

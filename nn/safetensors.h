@@ -30,8 +30,8 @@ SafeTensors read_safetensors(const std::string& path);
 
 /// Writes a temporary file beside `path` and renames it: readers see the old file or the new one,
 /// never half of one. Tensors may live on any device. Throws keel::Error where two tensors have one
-/// name or one is empty, a text is no UTF-8, or `path` cannot be written; the old file is then
-/// left.
+/// name or one has none of its elements made, a text is no UTF-8, or `path` cannot be written; the
+/// old file is then left.
 void write_safetensors(const std::string& path, const SafeTensors& content);
 
 }  // namespace keel

@@ -92,11 +92,15 @@ void save_transformer(const Transformer& net, const std::string& path,
 }
 
 bool is_transformer(const SafeTensors& file) {
-  return file.metadata.contains(std::string(kPrefix) + "length");
+  return std::any_of(file.metadata.begin(), file.metadata.end(),
+                     [](const auto& note) { return note.first.starts_with(kPrefix); });
 }
 
 Transformer load_transformer(const std::string& path, Device device) {
-  const SafeTensors file = read_safetensors(path);
+  return load_transformer(read_safetensors(path), path, device);
+}
+
+Transformer load_transformer(const SafeTensors& file, const std::string& path, Device device) {
   TransformerOptions options = options_of(file, path);
   options.device = device;
   if (!file.tensors.empty()) options.dtype = file.tensors[0].second.dtype();

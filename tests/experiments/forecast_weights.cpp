@@ -85,10 +85,15 @@ TEST_CASE("forecast of weights: refusals are one line, and leave nothing") {
     CHECK(!std::filesystem::exists(kept.data.folder / "refused"));
     return ran.err;
   };
-  for (const std::vector<std::string>& of_training : std::vector<std::vector<std::string>>{
-           {"--length", "7"}, {"--steps", "3"}, {"--seeds", "1"}, {"--no-layernorm"}})
+  for (const std::vector<std::string>& of_training :
+       std::vector<std::vector<std::string>>{{"--length", "7"},
+                                             {"--steps", "3"},
+                                             {"--seeds", "1"},
+                                             {"--seed", "1"},
+                                             {"--no-layernorm"}})
     CHECK(said(of_training, 2) == "keel: usage: " + of_training[0] +
                                       " is of a training: the nets of --weights are trained\n");
+  CHECK(said({"--weights", ""}, 2).ends_with("--weights: got no path\n"));
   SafeTensors other;
   other.tensors.emplace_back("0.weight", Tensor::zeros({1, 1}));
   write_safetensors(kept.weights, other);

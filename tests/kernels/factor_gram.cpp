@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
 
 #include "../../core/threads.h"
 #include "../gpu.h"
@@ -138,17 +141,33 @@ TEST_CASE("factor_gram: what does not fit is refused in one line") {
                        "factor_gram: got a side without u, wanted at least a piece", ShapeError);
   GramMatrix outside = GramMatrix::over(Tensor::zeros({4, 4}));
   outside.offset = 1;
-  CHECK_THROWS_WITH_AS(factor_gram({&outside, 1}), "factor_gram: got into [4, 4] for 4 x 4 entries",
+  CHECK_THROWS_WITH_AS(factor_gram({&outside, 1}),
+                       "factor_gram: got into [4, 4] for 4 x 4 entries from 1 on, 4 and 1 apart",
                        ShapeError);
-  GramMatrix backward = GramMatrix::over(Tensor::zeros({4, 4}));
-  backward.offset = 15;
-  backward.row_stride = -4;
-  CHECK_THROWS_WITH_AS(factor_gram({&backward, 1}),
-                       "factor_gram: got a stride of -4, wanted 0 to the 16 elements of into",
-                       ShapeError);
-  GramMatrix far = GramMatrix::over(Tensor::zeros({4, 4}));
-  far.col_stride = int64_t{1} << 62;  // 3 of which pass the number range, and come back as none
-  CHECK_THROWS_AS(factor_gram({&far, 1}), ShapeError);
+  struct Layout {
+    int64_t rows, cols, offset, row_stride, col_stride;
+  };
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  for (const Layout& at : {Layout{4, 4, 15, -4, 1},
+                           {4, 4, kLargest, 4, 1},
+                           {4, 4, -1, 4, 1},
+                           {4, 4, 0, 0, 1},
+                           {4, 4, 0, 4, 0},
+                           {4, 4, 0, 4, int64_t{1} << 62},
+                           {int64_t{1} << 61, 1, 0, 8, 1},
+                           {kLargest, kLargest, 0, 1, 1},
+                           {2, 1, 12, 4, 0}}) {
+    GramMatrix matrix = GramMatrix::over(Tensor::zeros({4, 4}));
+    std::tie(matrix.rows, matrix.cols) = std::pair(at.rows, at.cols);
+    std::tie(matrix.offset, matrix.row_stride, matrix.col_stride) =
+        std::tuple(at.offset, at.row_stride, at.col_stride);
+    CHECK_THROWS_AS(factor_gram({&matrix, 1}), ShapeError);
+  }
+  // Strides that are never taken, and the last element.
+  GramMatrix last = GramMatrix::over(Tensor::zeros({4, 4}));
+  std::tie(last.rows, last.cols) = std::pair(1, 1);
+  std::tie(last.offset, last.row_stride, last.col_stride) = std::tuple(15, 0, -1);
+  factor_gram({&last, 1});
   GramMatrix fewer = GramMatrix::over(Tensor::zeros({4, 4}));
   fewer.rows = -1;
   CHECK_THROWS_WITH_AS(factor_gram({&fewer, 1}),
