@@ -95,7 +95,7 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
 
   Json numbers = numbers_of(choice, all.options(), std::ssize(series));
   const Findings found = examine(choice, nets, units, series, context);
-  std::vector<std::vector<std::string>> fits;
+  TextRows fits;
   if (!found.one_step.empty()) {
     fits = {{"", "rows", "RMSE", "R^2"}};
     const Fit fit = add_sequence_fit(numbers, fits, "one_step", found.one_step,
@@ -104,7 +104,7 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
       context.note(
           "note: R^2 is below 0: the nets may have been trained on another series than --target");
   }
-  const auto facts = add_bounds(numbers, found.bounds, all.options().seeds, units);
+  const TextRows facts = add_bounds(numbers, found.bounds, all.options().seeds, units);
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));
   if (context.options.json)

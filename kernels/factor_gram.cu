@@ -160,8 +160,9 @@ void check_matrix(const GramMatrix& matrix) {
   check<ShapeError>(matrix.rows >= 0 && matrix.cols >= 0, "factor_gram",
                     "got {} x {} entries, wanted at least 0 of each", matrix.rows, matrix.cols);
   if (matrix.rows > 0 && matrix.cols > 0) {
-    int64_t left = most - 1 - matrix.offset;  // elements behind the first: by division, as products
-    bool fits = matrix.offset >= 0 && left >= 0;  // may pass the number range
+    // By division, as products may pass the number range. `left` elements lie behind the first.
+    bool fits = matrix.offset >= 0 && matrix.offset < most;
+    int64_t left = fits ? most - 1 - matrix.offset : 0;
     for (const auto& [count, stride] :
          {std::pair(matrix.rows, matrix.row_stride), std::pair(matrix.cols, matrix.col_stride)}) {
       if (count == 1) continue;

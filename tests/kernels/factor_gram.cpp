@@ -151,6 +151,7 @@ TEST_CASE("factor_gram: what does not fit is refused in one line") {
   for (const Layout& at : {Layout{4, 4, 15, -4, 1},
                            {4, 4, kLargest, 4, 1},
                            {4, 4, -1, 4, 1},
+                           {4, 4, -kLargest - 1, 4, 1},
                            {4, 4, 0, 0, 1},
                            {4, 4, 0, 4, 0},
                            {4, 4, 0, 4, int64_t{1} << 62},
