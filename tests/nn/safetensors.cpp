@@ -96,14 +96,14 @@ TEST_CASE("safetensors: a failed write leaves the old file and no other") {
     return content;
   };
   const Tensor some = Tensor::zeros({1});
-  for (const auto& [content, said] :
+  for (const auto& refused :
        {std::pair{of("__metadata__", some, ""),
                   "got a tensor named '__metadata__', which is what notes are called"},
         {of("a", {}, ""), "got a tensor 'a' that was never made or was moved from"},
         {of("a\xff", some, ""), "got a name or note that is no UTF-8"},
         {of("a", some, "\xc3"), "got a name or note that is no UTF-8"}})
-    CHECK(message_of([&] { write_safetensors(file.path(), content); }) ==
-          "safetensors: " + file.path() + ": " + said);
+    CHECK(message_of([&] { write_safetensors(file.path(), refused.first); }) ==
+          "safetensors: " + file.path() + ": " + refused.second);
   CHECK(file.read() == "precious");
   CHECK(message_of([&] { write_safetensors("/dev/null/at/all", {}); }) ==
         "output: got folder '/dev/null/at', which cannot be made: Not a directory");
