@@ -194,8 +194,7 @@ Run declare_certify(CLI::App& app) {
       "a transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "
       "prediction of any sequence, and --data and --target are a series to judge it by.\n"
       "Bounds are about `centre`: the mean of y for --standardise xy, what a transformer's file "
-      "says, "
-      "0 otherwise. Writes summary.json into --out (default out/certify).");
+      "says, 0 otherwise. Writes summary.json into --out (default out/certify).");
   return [choice, &app](Context& context) {
     const RegressionChoice& of = choice->regression;
     const auto wanted = [&](const char* name) {

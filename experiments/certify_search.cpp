@@ -99,7 +99,7 @@ std::string exceed_line(const Attack& attack, const Standardiser& units) {
 }
 
 void check_kept(double found, double bound, const Standardiser& units) {
-  check(!(found > bound * (1 + 1e-6)), "certify",
+  check(!(found > kKept * bound), "certify",
         "found {} = {}, more than the {} that was proved: keel is wrong, or its evaluation rounds "
         "this net's biases away",
         about_text(units), found * units.y_scale(), bound * units.y_scale());

@@ -55,6 +55,9 @@ Json attack_json(const Attack& attack, const Standardiser& units, double farthes
 /// A line on what --exceed came to; empty where nothing was to be exceeded.
 std::string exceed_line(const Attack& attack, const Standardiser& units);
 
+/// Times a bound: what evaluating in double may add to it.
+inline constexpr double kKept = 1 + 1e-6;
+
 /// Throws where the search found more than was proved, beyond double's rounding: both in
 /// standardised units.
 void check_kept(double found, double bound, const Standardiser& units);

@@ -51,8 +51,6 @@ double largest_of(const double* outputs, std::size_t count, const OfOutput& of) 
   return largest;
 }
 
-constexpr double kKept = 1 + 1e-6;  // of a bound: what evaluating in double may add
-
 // Of no more than `most`, as is proved. Far out, double may round away the biases of rows that are
 // equal, which is all that a Layer Norm sees of them, and with them leave an interval that the net
 // keeps: twice the digits tell.

@@ -3,27 +3,16 @@
 #include <CLI/CLI.hpp>
 #include <ostream>
 
-#include "../core/each_in_parallel.h"
 #include "../nn/transformer_weights.h"
 #include "output.h"
 #include "progress_bar.h"
-#include "sequence_bound.h"
+#include "sequence_report.h"
 #include "text_table.h"
-#include "train_report.h"
 
 namespace keel {
 namespace {
 
 constexpr double kFarthestSequence = 1e12;
-
-std::vector<double> column_of(const TransformerChoice& choice) {
-  std::vector<double> values;
-  if (choice.data.empty()) return values;
-  const Table table = read_table(choice.data);
-  const std::int64_t column = find_column(table, choice.target);
-  for (std::int64_t row = 0; row < table.rows; ++row) values.push_back(table.at(row, column));
-  return values;
-}
 
 struct Findings {
   std::vector<SequenceBound> bounds;  // of each net
@@ -33,10 +22,8 @@ struct Findings {
 Findings examine(const TransformerChoice& choice, const std::vector<Transformer>& nets,
                  const SequenceUnits& units, const std::vector<double>& series,
                  const Context& context) {
-  std::vector<double> standardised;
-  for (double value : series) standardised.push_back((value - units.centre) / units.scale);
   const std::int64_t length = nets[0].options().length, rows = std::ssize(series);
-  const Tensor starts = spread_windows(standardised, length);
+  const Tensor starts = spread_windows(units.standardised(series), length);
   const SearchOptions options =
       search_options(choice.search, sequence_search(length, context.options.seed));
   StatusLine status(context.shows_progress());
@@ -44,17 +31,13 @@ Findings examine(const TransformerChoice& choice, const std::vector<Transformer>
   Findings found{std::vector<SequenceBound>(nets.size()), MemberRows(rows < 2 ? 0 : nets.size())};
   const auto examine_one = [&](std::size_t s) {
     if (rows > 1) {
-      found.one_step[s] =
-          SequencePredictor(nets[s], units.centre, units.scale).one_step(series, 1, rows);
+      found.one_step[s] = SequencePredictor(nets[s], units).one_step(series, 1, rows);
       check_finite(found.one_step[s], "certify", "one step ahead", 1, nets[s].options().seeds[0]);
     }
     found.bounds[s] =
         bound_and_search(nets[s], starts, options, choice.search.wanted(units.scale), "certify");
   };
-  if (context.device.is_cuda())
-    for (std::size_t s = 0; s < nets.size(); ++s) examine_one(s);
-  else
-    each_in_parallel(nets.size(), examine_one);
+  each_net(context.device, nets.size(), examine_one);
   return found;
 }
 
@@ -89,12 +72,12 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
   const Transformer all = load_transformer(file, choice.weights, context.device);
   const SequenceUnits units = units_of_file(file, choice.weights, context);
-  const std::vector<double> series = column_of(choice);
-  std::vector<Transformer> nets;
-  for (std::int64_t s = 0; s < all.members(); ++s) nets.push_back(all.member(s));
+  const std::vector<double> series = choice.data.empty()
+                                         ? std::vector<double>{}
+                                         : column_of(read_table(choice.data), choice.target);
 
   Json numbers = numbers_of(choice, all.options(), std::ssize(series));
-  const Findings found = examine(choice, nets, units, series, context);
+  const Findings found = examine(choice, members_of(all), units, series, context);
   TextRows fits;
   if (!found.one_step.empty()) {
     fits = {{"", "rows", "RMSE", "R^2"}};

@@ -25,21 +25,32 @@ struct Choice {
   ForecastOptions options;
 };
 
-Series series_of(const Choice& choice, std::optional<SequenceUnits> units) {
+// Nets of --weights, and the units that they see a series in.
+struct GivenNets {
+  GivenNets(const SafeTensors& file, const std::string& path, const Context& context)
+      : all(std::make_shared<const Transformer>(load_transformer(file, path, context.device))),
+        units(units_of_file(file, path, context)) {}
+  std::shared_ptr<const Transformer> all;
+  SequenceUnits units;
+};
+
+std::optional<GivenNets> given_nets(const Choice& choice, const Context& context) {
+  if (choice.weights.empty()) return {};
+  return GivenNets(read_safetensors(choice.weights), choice.weights, context);
+}
+
+Series series_of(const Choice& choice, const std::optional<GivenNets>& given) {
   const Table table = read_table(choice.data);
-  const std::int64_t column = find_column(table, choice.target);
-  std::vector<double> values;
-  for (std::int64_t row = 0; row < table.rows; ++row) values.push_back(table.at(row, column));
   const std::int64_t held_out = choice.hold_out.value_or(table.rows / 10);
   const std::int64_t trained = table.rows - held_out,
-                     least = choice.weights.empty() ? choice.options.net.length + 1 : 1;
+                     least = given ? 1 : choice.options.net.length + 1;
   if (trained < least)
     throw DataError(
         choice.data,
         fmt::format("got {} rows, of which {} are held out, wanted at least {} to {}", table.rows,
-                    held_out, least,
-                    choice.weights.empty() ? "train on: --length and one more" : "go on from"));
-  return {std::move(values), trained, units};
+                    held_out, least, given ? "go on from" : "train on: --length and one more"));
+  return {column_of(table, choice.target), trained,
+          given ? std::optional(given->units) : std::nullopt};
 }
 
 constexpr const char *kPredictions = "forecast.csv", *kSeries = "series.csv";
@@ -48,7 +59,8 @@ constexpr const char *kPredictions = "forecast.csv", *kSeries = "series.csv";
 struct Task {
   Task(const Choice& choice, const Context& context)
       : folder(context.options.out.empty() ? "out/forecast" : context.options.out),
-        series(series_of(choice, given(choice, context))) {
+        given(given_nets(choice, context)),
+        series(series_of(choice, given)) {
     if (!choice.save_weights.empty()) check_writable(choice.save_weights);
     std::vector<std::string> written = {choice.save_weights};
     for (const char* name : {kPredictions, kSeries, "summary.json"})
@@ -56,18 +68,8 @@ struct Task {
     check_apart(written, {choice.data, choice.weights});
   }
   OutputFolder folder;
-  std::shared_ptr<const Transformer> net{};  // null: to be trained
+  std::optional<GivenNets> given;  // none: they are to be trained
   Series series;
-
- private:
-  // Nets that were given, and the units that they see a series in.
-  std::optional<SequenceUnits> given(const Choice& choice, const Context& context) {
-    if (choice.weights.empty()) return {};
-    const SafeTensors file = read_safetensors(choice.weights);
-    net =
-        std::make_shared<const Transformer>(load_transformer(file, choice.weights, context.device));
-    return units_of_file(file, choice.weights, context);
-  }
 };
 
 Json numbers_of(const Choice& choice, const Series& series, const Forecast& forecast) {
@@ -107,7 +109,7 @@ int run(Choice choice, Context& context) {
                                           options.net.width, options.net.heads));
   const Task task(choice, context);
   const Series& series = task.series;
-  options.given = task.net;
+  if (task.given) options.given = task.given->all;
   Forecast forecast = [&] {
     std::optional<ProgressBar> bar;
     if (!options.given)
@@ -128,9 +130,7 @@ int run(Choice choice, Context& context) {
   task.folder.write(kPredictions, forecast_csv(forecast, series));
   task.folder.write(kSeries, series_csv(series));
   if (!choice.save_weights.empty())
-    save_transformer(forecast.net, choice.save_weights,
-                     {{kCentreKey, shortest(series.units().centre)},
-                      {kScaleKey, shortest(series.units().scale)}});
+    save_transformer(forecast.net, choice.save_weights, notes_of(series.units()));
   Json summary = summarise(context, numbers);
   task.folder.write("summary.json", json_text(summary));
   const bool draws = !choice.no_plot && (options.ahead > 0 || !series.held_out().empty());

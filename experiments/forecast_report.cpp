@@ -4,8 +4,7 @@
 #include <iterator>
 
 #include "output.h"
-#include "text_table.h"
-#include "train_report.h"
+#include "sequence_report.h"
 
 namespace keel {
 namespace {

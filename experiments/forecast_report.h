@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "forecast_run.h"
+#include "train_report.h"
 
 namespace keel {
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "../core/each_in_parallel.h"
 #include "../core/random.h"
 #include "../nn/streams.h"
 
@@ -23,7 +22,7 @@ SequenceUnits mean_and_deviation(const std::vector<double>& values, std::int64_t
 
 void predict(const Series& series, const ForecastOptions& options, const Transformer& net,
              ForecastMember& member) {
-  const SequencePredictor predictor(net, series.units().centre, series.units().scale);
+  const SequencePredictor predictor(net, series.units());
   const std::int64_t begin = series.trained(), end = series.size();
   const std::vector<double>& all = series.values();
   member.one_step = predictor.one_step(all, begin, end);
@@ -44,11 +43,11 @@ std::vector<TrainedTransformer> trained_on(const Series& series, const ForecastO
       {"forecast", options.steps, options.batch, options.lr, draw, options.progress});
 }
 
-std::vector<TrainedTransformer> members_of(const Transformer& all) {
-  std::vector<TrainedTransformer> members;
-  for (std::int64_t s = 0; s < all.members(); ++s)
-    members.push_back({all.member(s), std::numeric_limits<double>::quiet_NaN()});
-  return members;
+std::vector<TrainedTransformer> given_to(const ForecastOptions& options) {
+  std::vector<TrainedTransformer> nets;
+  for (Transformer& net : members_of(*options.given))
+    nets.push_back({std::move(net), std::numeric_limits<double>::quiet_NaN()});
+  return nets;
 }
 
 }  // namespace
@@ -56,7 +55,7 @@ std::vector<TrainedTransformer> members_of(const Transformer& all) {
 Series::Series(std::vector<double> values, std::int64_t trained, std::optional<SequenceUnits> units)
     : values_(std::move(values)), trained_(trained) {
   units_ = units ? *units : mean_and_deviation(values_, trained);
-  for (double value : values_) standardised_.push_back((value - units_.centre) / units_.scale);
+  standardised_ = units_.standardised(values_);
 }
 
 SequenceBatch Series::draw_windows(const TransformerOptions& net, std::int64_t step,
@@ -82,7 +81,7 @@ Tensor Series::some_windows(std::int64_t length) const {
 Forecast run_forecast(const Series& series, const ForecastOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<TrainedTransformer> nets =
-      options.given ? members_of(*options.given) : trained_on(series, options);
+      options.given ? given_to(options) : trained_on(series, options);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (options.trained) options.trained();
@@ -97,10 +96,7 @@ Forecast run_forecast(const Series& series, const ForecastOptions& options) {
         bound_and_search(net, series.some_windows(length),
                          sequence_search(length, net.options().seeds[0]), {}, "forecast");
   };
-  if (nets[0].net.options().device.is_cuda())
-    for (std::size_t s = 0; s < members.size(); ++s) examine(s);
-  else
-    each_in_parallel(members.size(), examine);
+  each_net(nets[0].net.options().device, members.size(), examine);
   return {options.given ? options.given->clone() : joined(nets), std::move(members), seconds};
 }
 

@@ -10,6 +10,7 @@
 
 #include "examples.h"
 #include "sequence_bound.h"
+#include "sequence_units.h"
 
 namespace keel {
 

@@ -94,7 +94,7 @@ void add_net(SequenceRun& run, const std::string& name,
       panels.push_back({line, name, how, {}, {}, 0});
   const double scale = scale_of_values();
   for (const TrainedTransformer& member : members) {
-    const SequencePredictor predictor(member.net, 0, scale);
+    const SequencePredictor predictor(member.net, {0, scale});
     net.loss.push_back(scale * scale * member.loss);
     net.mse.push_back(held_out_mse(member.net));
     add_far_field(predictor, net);

@@ -76,16 +76,26 @@ std::vector<TrainedTransformer> train_transformers(std::vector<TransformerOption
       if (training.progress) training.progress(done);
     });
   };
-  if (chosen[0].device.is_cuda())
-    for (std::size_t i = 0; i < chosen.size(); ++i) train_one(i);
-  else
-    each_in_parallel(chosen.size(), train_one);
+  each_net(chosen[0].device, chosen.size(), train_one);
 
   std::vector<TrainedTransformer> trained;
   for (const std::optional<Group>& group : groups)
     for (std::int64_t s = 0; s < group->net.members(); ++s)
       trained.push_back({group->net.member(s), group->loss[static_cast<std::size_t>(s)]});
   return trained;
+}
+
+std::vector<Transformer> members_of(const Transformer& all) {
+  std::vector<Transformer> members;
+  for (std::int64_t s = 0; s < all.members(); ++s) members.push_back(all.member(s));
+  return members;
+}
+
+void each_net(Device device, std::size_t count, const std::function<void(std::size_t)>& work) {
+  if (device.is_cuda())
+    for (std::size_t i = 0; i < count; ++i) work(i);
+  else
+    each_in_parallel(count, work);
 }
 
 Transformer joined(const std::vector<TrainedTransformer>& members) {
@@ -125,8 +135,8 @@ void check_finite(const std::vector<double>& predictions, const char* who, const
           first + static_cast<std::int64_t>(i), how, seed);
 }
 
-SequencePredictor::SequencePredictor(const Transformer& net, double centre, double scale)
-    : net_(net.to(DType::f64)), centre_(centre), scale_(scale) {
+SequencePredictor::SequencePredictor(const Transformer& net, const SequenceUnits& units)
+    : net_(net.to(DType::f64)), units_(units) {
   check(net.members() == 1, "sequence_predictor", "got {} members, wanted 1", net.members());
 }
 
@@ -140,12 +150,12 @@ std::vector<double> SequencePredictor::next(const std::vector<std::vector<double
   const auto length = static_cast<std::size_t>(net_.options().length);
   std::vector<double> x, result;
   for (const std::vector<double>& window : windows) {
-    for (double value : window) x.push_back((value - centre_) / scale_);
+    for (double value : window) x.push_back(units_.standardised(value));
     x.resize(x.size() + length - window.size());  // zeros, behind what is asked for
   }
   const std::vector<double> all = predict_in_blocks(net_, x);
   for (std::size_t i = 0; i < windows.size(); ++i)
-    result.push_back(scale_ * all[i * length + windows[i].size() - 1] + centre_);
+    result.push_back(units_.own(all[i * length + windows[i].size() - 1]));
   return result;
 }
 

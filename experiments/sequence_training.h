@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../nn/transformer.h"
+#include "sequence_units.h"
 
 namespace keel {
 
@@ -43,6 +44,13 @@ std::vector<TrainedTransformer> train_transformers(std::vector<TransformerOption
 /// All of them as members of one transformer; they must be of one kind.
 Transformer joined(const std::vector<TrainedTransformer>& members);
 
+/// Copies of the members, each a transformer by itself.
+std::vector<Transformer> members_of(const Transformer& all);
+
+/// work(0) to work(count - 1), of a net each: one after another on a GPU, which one fills; on the
+/// CPU a thread each.
+void each_net(Device device, std::size_t count, const std::function<void(std::size_t)>& work);
+
 /// Of a net of one member, for x [n, length]: its predictions at every place, [n, length]. In
 /// blocks: attention keeps a number for every two places of a sequence.
 std::vector<double> predict_in_blocks(const Transformer& net, const std::vector<double>& x);
@@ -52,11 +60,11 @@ std::vector<double> predict_in_blocks(const Transformer& net, const std::vector<
 void check_finite(const std::vector<double>& predictions, const char* who, const char* how,
                   std::int64_t first, std::uint64_t seed);
 
-/// One transformer's predictions, in float64, where a rollout may grow further. Values are its own
-/// times `scale`, plus `centre`.
+/// One transformer's predictions of a series in units of its own; in float64, where a rollout may
+/// grow further.
 class SequencePredictor {
  public:
-  SequencePredictor(const Transformer& net, double centre, double scale);
+  SequencePredictor(const Transformer& net, const SequenceUnits& units);
 
   /// What follows each of these windows, of 1 to `length` values.
   std::vector<double> next(const std::vector<std::vector<double>>& windows) const;
@@ -73,7 +81,7 @@ class SequencePredictor {
   std::vector<double> window_of(const std::vector<double>& sequence, std::int64_t end) const;
 
   Transformer net_;
-  double centre_, scale_;
+  SequenceUnits units_;
 };
 
 }  // namespace keel

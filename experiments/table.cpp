@@ -302,4 +302,11 @@ std::int64_t find_column(const Table& table, const std::string& which) {
   refuse(table.file, {1}, "got column '{}', wanted one of: {}", shown(which), columns);
 }
 
+std::vector<double> column_of(const Table& table, const std::string& which) {
+  const std::int64_t column = find_column(table, which);
+  std::vector<double> values;
+  for (std::int64_t row = 0; row < table.rows; ++row) values.push_back(table.at(row, column));
+  return values;
+}
+
 }  // namespace keel

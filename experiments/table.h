@@ -32,6 +32,9 @@ Table parse_table(std::string_view text, const std::string& file, std::int64_t m
 /// negative. Throws DataError that lists the columns there are.
 std::int64_t find_column(const Table& table, const std::string& which);
 
+/// Its values, a row each.
+std::vector<double> column_of(const Table& table, const std::string& which);
+
 /// The whole of a file. Throws DataError where it is missing, a folder, or cannot be read.
 std::string read_file(const std::string& path);
 

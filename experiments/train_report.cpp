@@ -50,18 +50,23 @@ Fit fit_of(const MemberRows& predictions, const std::vector<double>& wanted) {
           r_squared(mean, wanted)};
 }
 
-void add_fit(Json& numbers, std::vector<std::vector<std::string>>& table, const std::string& name,
-             const Fit& fit, std::size_t rows, bool ensemble) {
+void add_fit_rows(TextRows& table, const std::string& name, const Fit& fit, std::size_t rows,
+                  bool ensemble) {
+  table.push_back({name, std::to_string(rows), brief(fit.rmse.mean, fit.rmse.half_width, 4),
+                   brief(fit.r2.mean, fit.r2.half_width, 4)});
+  if (ensemble)
+    table.push_back({"  mean prediction", "", brief(fit.mean_rmse, 4), brief(fit.mean_r2, 4)});
+}
+
+void add_fit(Json& numbers, TextRows& table, const std::string& name, const Fit& fit,
+             std::size_t rows, bool ensemble) {
   numbers[name + "_rmse"] = fit.rmse.mean;
   numbers[name + "_rmse_ci"] = fit.rmse.half_width;
   numbers[name + "_r2"] = fit.r2.mean;
   numbers[name + "_r2_ci"] = fit.r2.half_width;
   numbers[name + "_rmse_of_mean"] = fit.mean_rmse;
   numbers[name + "_r2_of_mean"] = fit.mean_r2;
-  table.push_back({name, std::to_string(rows), brief(fit.rmse.mean, fit.rmse.half_width, 4),
-                   brief(fit.r2.mean, fit.r2.half_width, 4)});
-  if (ensemble)
-    table.push_back({"  mean prediction", "", brief(fit.mean_rmse, 4), brief(fit.mean_r2, 4)});
+  add_fit_rows(table, name, fit, rows, ensemble);
 }
 
 }  // namespace keel

@@ -1,4 +1,4 @@
-// What commands that train say of their members' predictions.
+// What is said of the predictions of nets, or of the members of an ensemble.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,14 @@ struct Fit {
 
 Fit fit_of(const MemberRows& predictions, const std::vector<double>& wanted);
 
-/// To summary.json's numbers, as `name`_rmse and so on, and to the table for people.
-void add_fit(Json& numbers, std::vector<std::vector<std::string>>& table, const std::string& name,
-             const Fit& fit, std::size_t rows, bool ensemble);
+using TextRows = std::vector<std::vector<std::string>>;  ///< a table for people
+
+/// Name, rows, RMSE and R^2; and of an ensemble a row of its mean prediction.
+void add_fit_rows(TextRows& table, const std::string& name, const Fit& fit, std::size_t rows,
+                  bool ensemble);
+
+/// The same, and to summary.json's numbers, as `name`_rmse and so on.
+void add_fit(Json& numbers, TextRows& table, const std::string& name, const Fit& fit,
+             std::size_t rows, bool ensemble);
 
 }  // namespace keel
