@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "container.h"
 #include "cuda.cuh"
 #include "memory.h"
 
@@ -182,15 +183,6 @@ std::size_t meminfo_bytes(std::string_view key, std::size_t fallback) {
   return fallback;
 }
 
-// What a container's limit (cgroup v2) leaves of `free`: beyond it the kernel kills, it does not
-// refuse.
-std::size_t within_container(std::size_t free) {
-  std::ifstream limit_file("/sys/fs/cgroup/memory.max"), used_file("/sys/fs/cgroup/memory.current");
-  std::size_t limit = 0, used = 0;
-  if (!(limit_file >> limit) || !(used_file >> used)) return free;  // "max": no limit
-  return std::min(free, limit > used ? limit - used : 0);
-}
-
 std::string cpu_model() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
@@ -231,7 +223,7 @@ DeviceInfo describe(Device device) {
         static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
     info.name = cpu_model();
     info.total_bytes = meminfo_bytes("MemTotal", physical);
-    info.free_bytes = within_container(meminfo_bytes("MemAvailable", physical));
+    info.free_bytes = free_in_container(meminfo_bytes("MemAvailable", physical));
     info.units = static_cast<int>(std::thread::hardware_concurrency());
     info.architecture = cpu_vectors();
     return info;
