@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "../core/max_or_nan.h"
+
 namespace keel {
 namespace {
 
@@ -71,6 +73,7 @@ EmbeddingImage::Plane EmbeddingImage::plane_of(const std::vector<double>& weight
   for (std::size_t i = 0; i < n; ++i) {
     plane.first[i] = static_cast<double>(reach * gain_[i] * first[i]);
     plane.second[i] = static_cast<double>(reach * gain_[i] * second[i] / second_length);
+    if (!std::isfinite(plane.first[i]) || !std::isfinite(plane.second[i])) return {};
   }
   return plane;
 }
@@ -90,7 +93,7 @@ Most EmbeddingImage::most(const Direction& d) const {
   double largest = 0;
   for (const Plane& plane : planes_) {
     if (plane.first.empty()) {
-      largest = std::max(largest, anywhere);
+      largest = max_or_nan(largest, anywhere);
       continue;
     }
     double first = 0, second = 0;
@@ -98,7 +101,7 @@ Most EmbeddingImage::most(const Direction& d) const {
       first += d.w[i] * plane.first[i];
       second += d.w[i] * plane.second[i];
     }
-    largest = std::max(largest, second > 0 ? std::hypot(first, second) : std::abs(first));
+    largest = max_or_nan(largest, second > 0 ? std::hypot(first, second) : std::abs(first));
   }
   Most most = along(d, shift_.data());
   most += {largest, static_cast<double>(std::sqrt(n * sizes))};

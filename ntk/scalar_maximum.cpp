@@ -5,12 +5,14 @@
 #include <cmath>
 
 #include "../core/error.h"
+#include "../core/max_or_nan.h"
 
 namespace keel {
 namespace {
 
+// A NaN, of numbers that left the range, stays: below it nothing is proved.
 void offer(ScalarMaximum& best, double value, double y) {
-  if (value > best.value) best = {value, y};
+  if (!std::isnan(best.value) && !(value <= best.value)) best = {value, y};
 }
 
 // a + b y + c y^2 over an interval that may be empty.
@@ -40,7 +42,8 @@ ScalarMaximum relu_maximum(const ScalarProblem& p, ScalarMaximum best) {
 // silu'' = s (1 - s) (2 - z tanh(z/2)) is at most 1/2, and past 2 at most |z| exp(-|z|), which
 // falls.
 double curvature(LayerKind phi, double a, double b) {
-  const double nearest = a > 0 ? a : b < 0 ? -b : 0;
+  // Both are 0 from there on, in double, where a square would leave its range.
+  const double nearest = std::min(a > 0 ? a : b < 0 ? -b : 0, 1e3);
   if (phi == LayerKind::silu) return nearest < 3 ? 0.5 : nearest * std::exp(-nearest);
   if (nearest < 2.5) return 0.7979;
   return (nearest * nearest - 2) * 0.39895 * std::exp(-0.5 * nearest * nearest);
@@ -82,9 +85,9 @@ ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMax
         2 * p.kappa;
     const double length = cell.high - cell.low;
     const double bound =
-        std::max(cell.at_low, cell.at_high) + std::max(bend, 0.0) * length * length / 8;
+        max_or_nan(cell.at_low, cell.at_high) + std::max(bend, 0.0) * length * length / 8;
     if (bound <= best.value + tolerance || depth + 2 > kCells || ++looked > kMost) {
-      proved = std::max(proved, bound);
+      proved = max_or_nan(proved, bound);
       continue;
     }
     const double middle = 0.5 * (cell.low + cell.high), at_middle = value_at(p, middle);
@@ -92,7 +95,7 @@ ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMax
     stack[static_cast<std::size_t>(depth++)] = {cell.low, middle, cell.at_low, at_middle};
     stack[static_cast<std::size_t>(depth++)] = {middle, cell.high, at_middle, cell.at_high};
   }
-  return {std::max(proved, best.value), best.y};
+  return {max_or_nan(proved, best.value), best.y};
 }
 
 }  // namespace

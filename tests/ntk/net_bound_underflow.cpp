@@ -54,5 +54,25 @@ TEST_CASE("net_bound: weights whose products underflow are refused, and no small
   CHECK(bound(begin + "relu dense(4) relu dense(1)", 1e-120, {1e60, 1e60}).starts_with("at most "));
 }
 
+TEST_CASE("net_bound: gelu and silu of numbers whose squares leave double") {
+  for (const char* activation : {"gelu", "silu"})
+    for (double size : {1e150, 1e153, 1e154, 1e155, 1e200}) {
+      CAPTURE(activation);
+      CAPTURE(size);
+      // Units of 10 +- 2 sizes, taken over a size each: f is 10 + 0.3 (h_0 + h_1), |h|^2 <= 4.
+      Vector bias(4, 10 * size), last = {0.3 / size, 0.3 / size, 0.2 / size, 0.2 / size};
+      const Net net =
+          given_net(std::string("dense(4) layernorm(eps=0) ") + activation + " dense(1)", 3,
+                    {draws(12, 5), draws(4, 6), Vector(4, size), bias, last, {0}});
+      // Of h of mean 0 in four dimensions: the last weights less their mean, 0.05 each.
+      const double reach = 2 * 0.1;
+      const Interval proved = bound_net(net).outputs[0];
+      CHECK(proved.high >= 10 + reach);
+      CHECK(proved.high <= 10 + 1.01 * reach);
+      CHECK(proved.low <= 10 - reach);
+      CHECK(proved.low >= 10 - 1.01 * reach);
+    }
+}
+
 }  // namespace
 }  // namespace keel

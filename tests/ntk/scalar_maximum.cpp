@@ -47,5 +47,33 @@ TEST_CASE("scalar_maximum: bends of every term, on cells that begin and end alik
         }
 }
 
+TEST_CASE("scalar_maximum: where squares of z leave double") {
+  for (LayerKind phi : {LayerKind::gelu, LayerKind::silu})
+    for (double size : {1e150, 1e153, 1e154, 1e155, 1e200}) {
+      CAPTURE(static_cast<int>(phi));
+      CAPTURE(size);
+      // phi(z) / size is z / size, as z is 5 to 15 of these, and 10 + 5 y - y (4 + 2 y) most at 1/4
+      const ScalarProblem problem{.phi = phi,
+                                  .w = 1 / size,
+                                  .sigma = 4,
+                                  .kappa = 2,
+                                  .origin = 10 * size,
+                                  .scale = 5 * size};
+      const double value = scalar_maximum(problem, 1e-6).value;
+      CHECK(value >= 10.125);
+      CHECK(value <= 10.126);
+    }
+}
+
+TEST_CASE("scalar_maximum: what leaves double is no maximum") {
+  for (LayerKind phi : {LayerKind::relu, LayerKind::gelu, LayerKind::silu}) {
+    CAPTURE(static_cast<int>(phi));
+    // phi (1 + 1e200 phi - 1e200 y), which is y far out: in double a difference of infinities.
+    const ScalarProblem problem{
+        .phi = phi, .w = 1, .theta = 1e200, .cross = 1e200, .low = 0, .high = 1e200};
+    CHECK_FALSE(scalar_maximum(problem, 1e-6).value < 0.99e200);
+  }
+}
+
 }  // namespace
 }  // namespace keel

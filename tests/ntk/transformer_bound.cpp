@@ -254,6 +254,36 @@ TEST_CASE("transformer bound: numbers whose squares are none") {
   }
 }
 
+TEST_CASE("transformer bound: a gain that leaves double where a plane's vectors are made") {
+  for (const double most : {1e307, 1.7e308}) {
+    CAPTURE(most);
+    const Transformer net(
+        {.length = 1, .width = 4, .heads = 1, .hidden = 2, .blocks = 1, .dtype = DType::f64});
+    const auto set = [&](std::size_t p, const std::vector<double>& values) {
+      const Tensor home = net.layout().view(net.flat(), p);
+      copy(home, Tensor::from(values, home.shape()));
+    };
+    for (std::size_t p = 4; p < net.layout().entries().size(); ++p)
+      fill(net.layout().view(net.flat(), p), 0);
+    set(3, {most, 1e307, 1e307, 1e307});
+    set(13, {0, 1e-298, -1e-298, 1e-298});
+    long double low = 0, high = 0;
+    for (int i = -300; i <= 300; ++i) {
+      const long double value = exactly(net, std::sinh(i / 30.0L));
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    CHECK(high > 1e9);
+    try {
+      const Interval proved = bound_transformer(net);
+      CHECK(low >= proved.low);
+      CHECK(high <= proved.high);
+    } catch (const Error& error) {  // nor is it wrong to prove nothing
+      CHECK(std::string(error.what()).starts_with("transformer_bound: got weights so large"));
+    }
+  }
+}
+
 TEST_CASE("transformer bound: an embedding that the Layer Norm sees nothing of, or only that") {
   for (const bool of_values : {true, false}) {
     TransformerOptions options;
