@@ -65,8 +65,8 @@ Certificate certify(const Regression& regression, double supremum, std::int64_t 
   const double rounded =
       (kernel.rounding(regression.points()) + n * std::numeric_limits<double>::epsilon()) * sizes *
       sizes;
-  result.slack = sums + std::max(0.0, rounded - report.ridge * squares);
-  result.rkhs = std::max(0.0, result.data_fit - report.ridge * squares) + sums + rounded;
+  result.slack = sums + std::max(rounded - report.ridge * squares, 0.0);
+  result.rkhs = std::max(result.data_fit - report.ridge * squares, 0.0) + sums + rounded;
   result.smallest_eigenvalue =
       estimate_eigenvalue ? regression.smallest_eigenvalue() : report.ridge;
   result.bound = root_of_product(supremum, result.data_fit + result.slack);

@@ -39,7 +39,7 @@ void check_training_data(const char* tag, const Kernel& kernel, const Tensor& x,
     check(std::abs(targets[i]) <= kLargest, tag,
           "got y = {} in row {} (from 0), wanted at most {:g} in size: scale it", targets[i],
           static_cast<int64_t>(i) / y.size(1), kLargest);
-  constexpr double kSmallest = 1e-150;  // and not 0, unless all are
+  constexpr double kSmallest = 1e-100;  // and those of small residuals not 0
   for (int64_t j = 0; j < y.size(1); ++j) {
     double largest = 0;
     for (int64_t i = 0; i < y.size(0); ++i)

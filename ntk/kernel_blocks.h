@@ -8,7 +8,7 @@
 namespace keel {
 
 /// Throws unless x is float64 [n, input_width] and y float64 [n, k], n and k >= 1, both on the
-/// kernel's device and finite, y at most 1e150 in size, and one at least 1e-150 or all 0. Rows are
+/// kernel's device and finite, y at most 1e150 in size, and one at least 1e-100 or all 0. Rows are
 /// named from 0.
 void check_training_data(const char* tag, const Kernel& kernel, const Tensor& x, const Tensor& y);
 

@@ -38,17 +38,27 @@ std::optional<Tail> homogeneous(const Affine& map, const Vector& generators) {
       if (i == j && !(sum > 1e-10 * whole)) return std::nullopt;
       factor[i * k + j] = i == j ? std::sqrt(sum) : sum / factor[j * k + j];
     }
-  for (std::size_t r = 0; r <= rows; ++r)  // each row becomes row T: L (row T)^T = row^T
+  // Each row becomes row T: L (row T)^T = row^T. Where L is nearly singular much of it cancels, and
+  // rounding is measured by what it would be if nothing did.
+  Vector sizes = all;
+  for (double& size : sizes) size = std::abs(size);
+  for (std::size_t r = 0; r <= rows; ++r)
     for (std::size_t i = 0; i < k; ++i) {
-      for (std::size_t l = 0; l < i; ++l) all[r * k + i] -= factor[i * k + l] * all[r * k + l];
-      all[r * k + i] /= factor[i * k + i];
+      double &value = all[r * k + i], &size = sizes[r * k + i];
+      for (std::size_t l = 0; l < i; ++l) {
+        value -= factor[i * k + l] * all[r * k + l];
+        size += std::abs(factor[i * k + l]) * sizes[r * k + l];
+      }
+      value /= factor[i * k + i];
+      size /= factor[i * k + i];
     }
   Tail tail;
   tail.set.width = tail.set.rank = map.inputs + 1;
   tail.set.whole = false;
   tail.set.inner = 1;
   tail.set.half = true;
-  tail.affine.push_back({map.outputs + 1, map.inputs + 1, std::move(all), Vector(rows + 1)});
+  tail.affine.push_back({map.outputs + 1, map.inputs + 1, std::move(all), Vector(rows + 1),
+                         std::move(sizes), Vector(rows + 1)});
   tail.activations.push_back(LayerKind::relu);
   return tail;
 }
@@ -125,7 +135,7 @@ TailDual::Value NormImage::operator()(const double* x, double tolerance, double*
         gradient[i] += guide * activations[j] * generators_[j * rank_ + i];
     for (std::size_t i = 0; i < slope.size(); ++i) gradient[rank_ + i] = guide * slope[i];
   }
-  return {std::max(0.0, reach_ * found.bound), reach_ * found.size};
+  return {std::max(reach_ * found.bound, 0.0), reach_ * found.size};
 }
 
 }  // namespace keel

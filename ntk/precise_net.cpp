@@ -1,6 +1,9 @@
 #include "precise_net.h"
 
 #include <cmath>
+#include <limits>
+
+#include "../core/max_or_nan.h"
 
 namespace keel {
 namespace {
@@ -46,6 +49,12 @@ std::vector<Wide> dense(const Vector& weight, const Vector& bias, const std::vec
 
 void standardise(std::vector<Wide>& x, double eps) {
   const auto n = static_cast<double>(x.size());
+  double largest = 0;
+  for (const Wide& value : x) largest = max_or_nan(largest, std::abs(value.high));
+  if (largest < std::numeric_limits<double>::min()) largest = 0;  // as layer_norm has it
+  // In a unit, a power of two, in which no square leaves double.
+  const double unit = largest > 0 ? std::exp2(std::ilogb(largest)) : 1;
+  for (Wide& value : x) value = largest == 0 ? Wide{} : Wide{value.high / unit, value.low / unit};
   const Wide first = x[0];  // relative to it a constant row is exactly 0
   Wide mean;
   for (Wide& value : x) mean = mean + (value = value + first * -1);
@@ -55,8 +64,8 @@ void standardise(std::vector<Wide>& x, double eps) {
     value = value + mean * -1;
     squares += value.high * value.high / n;
   }
-  const double scale = squares + eps > 0 ? 1 / std::sqrt(squares + eps) : 0;
-  for (Wide& value : x) value = {value.high * scale, 0};
+  const double deviation = std::hypot(std::sqrt(squares), std::sqrt(eps) / unit);
+  for (Wide& value : x) value = {deviation == 0 ? 0 : value.high / deviation, 0};
 }
 
 Wide activated(LayerKind kind, const Wide& z) {

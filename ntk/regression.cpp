@@ -104,7 +104,7 @@ Tensor Regression::variance(const Tensor& x, const WorkProgress& progress) const
     const std::vector<double> explained =
         system_->quadratic_forms(cross.to(Device::cpu()), progress ? of_block : progress);
     if (progress) of_block(1);
-    for (int64_t j = 0; j < count; ++j) variances.push_back(std::max(0.0, prior[j] - explained[j]));
+    for (int64_t j = 0; j < count; ++j) variances.push_back(std::max(prior[j] - explained[j], 0.0));
   }
   return Tensor::from(variances, {m}, kernel_->device());
 }

@@ -160,6 +160,71 @@ TEST_CASE("net_bound: with cone and image, against every input of a plane") {
   CHECK(whole_ratios / nets < 0.25);
 }
 
+// The part of `column` [n] that no combination of these columns is.
+std::vector<long double> beyond(std::vector<std::vector<long double>> columns,
+                                std::vector<long double> column) {
+  columns.push_back(std::move(column));
+  const auto along = [](const auto& a, const auto& b) {
+    long double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  };
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    for (int pass = 0; pass < 3; ++pass)
+      for (std::size_t l = 0; l < j; ++l) {
+        const long double share = along(columns[l], columns[j]);
+        for (std::size_t i = 0; i < columns[j].size(); ++i) columns[j][i] -= share * columns[l][i];
+      }
+    if (j + 1 == columns.size()) break;
+    const long double length = std::sqrt(along(columns[j], columns[j]));
+    for (long double& value : columns[j]) value /= length;
+  }
+  return columns.back();
+}
+
+TEST_CASE("homogeneous: what cancels where inputs are nearly parallel is in the margins") {
+  constexpr std::size_t kRows = 64;
+  double worst = 0, beyond_margin_of_size = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    // Of two inputs and the bias, each a little of the next: 1e-4 of it is its own.
+    const Vector first = draws(kRows, 3 * seed), second = draws(kRows, 3 * seed + 1),
+                 third = draws(kRows, 3 * seed + 2);
+    Affine map{kRows, 2, {}, {}};
+    for (std::size_t i = 0; i < kRows; ++i) {
+      map.weight.push_back(first[i]);
+      map.weight.push_back(first[i] + 2e-4 * second[i]);
+      map.bias.push_back(second[i] + 1e-4 * third[i]);
+    }
+    Vector generators(kRows + 1, 1);
+    generators.back() = 0;
+    const std::optional<Tail> tail = homogeneous(map, generators);
+    if (!tail) continue;
+    std::vector<std::vector<long double>> given(3, std::vector<long double>(kRows + 1));
+    for (std::size_t i = 0; i < kRows; ++i) {
+      given[0][i] = map.weight[2 * i];
+      given[1][i] = map.weight[2 * i + 1];
+      given[2][i] = map.bias[i];
+    }
+    given[2][kRows] = 1;
+    const Affine& made = tail->affine[0];
+    const Vector sizes = output_sizes(made);
+    for (std::size_t column = 0; column < 3; ++column) {
+      std::vector<long double> of(kRows + 1);
+      for (std::size_t i = 0; i <= kRows; ++i) of[i] = made.weight[3 * i + column];
+      const std::vector<long double> error = beyond(given, of);
+      for (std::size_t i = 0; i <= kRows; ++i) {
+        const double off = static_cast<double>(std::abs(error[i]));
+        double length = 0;
+        for (std::size_t c = 0; c < 3; ++c) length += std::pow(made.weight[3 * i + c], 2);
+        worst = std::max(worst, off / sizes[i]);
+        beyond_margin_of_size = std::max(beyond_margin_of_size, off / std::sqrt(length));
+      }
+    }
+  }
+  CHECK(worst < 1e-2 * kMargin);
+  CHECK(beyond_margin_of_size > 0.1 * kMargin);  // or there was nothing to tell
+}
+
 // Copies `values` over the net's parameter p, from its first element on.
 void set_parameter(const Net& net, std::size_t p, const std::function<void(Vector&)>& change) {
   const Tensor home = net.layout().member_view(net.flat(), p, 0);

@@ -77,3 +77,21 @@ TEST_CASE("a Layer Norm sees the biases of equal rows, however far out") {
           evaluate_precisely(net, {1, 2});
         }) == "evaluate_precisely: got 2 numbers for 1 members of 1 inputs, wanted one");
 }
+
+TEST_CASE(
+    "a row that is multiplied leaves a Layer Norm as it was, also where its squares leave double") {
+  for (const char* spec : {"dense(4) layernorm dense(1)", "dense(4) layernorm(eps=0) dense(1)"}) {
+    CAPTURE(spec);
+    const bool eps = std::string(spec).find("eps=0") == std::string::npos;
+    Net net(spec, 1, {.dtype = DType::f64});
+    set(net, 1, Vector(4));
+    const double wanted = evaluate_precisely(net, {1e20})[0];
+    CHECK(std::abs(wanted) > 1e-3);
+    for (const double x : {1e150, 1e155, 1e200, 1e306})
+      CHECK(evaluate_precisely(net, {x})[0] == doctest::Approx(wanted).epsilon(1e-12));
+    for (const double x : {1e-150, 1e-165, 1e-300})
+      CHECK(evaluate_precisely(net, {x})[0] ==
+            doctest::Approx(eps ? net.values(5)[0] : wanted).epsilon(1e-12));
+    CHECK(std::isnan(evaluate_precisely(net, {std::nan("")})[0]));
+  }
+}

@@ -278,3 +278,14 @@ TEST_CASE("kernel regression on the GPU is that on the CPU") {
     CHECK(gpu.smallest_eigenvalue() == doctest::Approx(cpu.smallest_eigenvalue()).epsilon(1e-3));
   }
 }
+
+TEST_CASE("of a row that is no number nothing is certain, and no variance is 0") {
+  const Regression r(kernel_of(1, 1), column({0, 1, 2}), column({1, 2, 3}),
+                     {.ridge = {.absolute = 0.1}, .factor = DType::f64});
+  const Tensor rows = column({0.5, std::nan("")});
+  const std::vector<double> mean = r.predict(rows).to_vector<double>(),
+                            variance = r.variance(rows).to_vector<double>();
+  CHECK(std::isnan(mean[1]));
+  CHECK(std::isnan(variance[1]));
+  CHECK(variance[0] > 0);
+}
