@@ -7,6 +7,7 @@
 namespace keel {
 
 DenseLayer::DenseLayer(std::int64_t width, const DenseInit& init) : width_(width), init_(init) {
+  check<ShapeError>(width >= 1, "dense", "got width {}, wanted at least 1", width);
   check(std::isfinite(init.sigma_w2) && init.sigma_w2 > 0 && std::isfinite(init.sigma_b2) &&
             init.sigma_b2 >= 0,
         "dense", "got sigma_w2 {} and sigma_b2 {}, wanted sigma_w2 > 0 and sigma_b2 >= 0",

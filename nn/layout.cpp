@@ -33,17 +33,25 @@ void ParameterLayout::push_back(std::int64_t layer, const ParameterSpec& paramet
                     members_);
 }
 
-Tensor ParameterLayout::view(const Tensor& flat, std::size_t p) const {
+Shape ParameterLayout::shape(std::size_t p) const {
   check<ShapeError>(p < entries_.size(), "layout", "got parameter {}, wanted one from 0 to {}", p,
                     static_cast<std::int64_t>(entries_.size()) - 1);
-  const Entry& entry = entries_[p];
   Shape shape;
   if (members_ > 1) shape.push_back(members_);
-  for (int axis = 0; axis < entry.member.rank(); ++axis) shape.push_back(entry.member[axis]);
-  return flat.slice(entry.begin, entry.begin + shape.elements()).reshape(shape);
+  const Shape& member = entries_[p].member;
+  for (int axis = 0; axis < member.rank(); ++axis) shape.push_back(member[axis]);
+  return shape;
+}
+
+Tensor ParameterLayout::view(const Tensor& flat, std::size_t p) const {
+  const Shape all = shape(p);
+  const std::int64_t begin = entries_[p].begin;
+  return flat.slice(begin, begin + all.elements()).reshape(all);
 }
 
 Tensor ParameterLayout::member_view(const Tensor& flat, std::size_t p, std::int64_t s) const {
+  check<ShapeError>(s >= 0 && s < members_, "layout", "got member {}, wanted one from 0 to {}", s,
+                    members_ - 1);
   const Tensor all = view(flat, p);
   return members_ > 1 ? all[s] : all;
 }
@@ -51,6 +59,9 @@ Tensor ParameterLayout::member_view(const Tensor& flat, std::size_t p, std::int6
 // On the host, and for a GPU to be moved at once: many small copies would take longer than drawing.
 Tensor initial_values(const ParameterLayout& layout, std::span<const std::uint64_t> seeds,
                       DType dtype) {
+  check<ShapeError>(std::ssize(seeds) == layout.members(), "initial_values",
+                    "got {} seeds, wanted one of each of {} members", seeds.size(),
+                    layout.members());
   const Tensor flat = Tensor::zeros({layout.elements()}, dtype);
   for (std::size_t p = 0; p < layout.entries().size(); ++p) {
     const auto& entry = layout.entries()[p];

@@ -29,10 +29,14 @@ class ParameterLayout {
   std::int64_t members() const { return members_; }
   std::int64_t elements() const { return elements_; }  ///< of a flat tensor, gaps included
 
-  /// Parameter p of all members within `flat`: [o, i], or [S, o, i].
+  /// Of parameter p of all members: [o, i], or [S, o, i].
+  Shape shape(std::size_t p) const;
+
+  /// Parameter p of all members within `flat`.
   Tensor view(const Tensor& flat, std::size_t p) const;
 
-  /// Parameter p of member s within `flat`: [o, i].
+  /// Parameter p of member s within `flat`: [o, i]. Throws ShapeError, as view() does, where there
+  /// is none of that number.
   Tensor member_view(const Tensor& flat, std::size_t p, std::int64_t s) const;
 
  private:
@@ -41,7 +45,8 @@ class ParameterLayout {
 };
 
 /// What training starts from, as a flat tensor on the CPU: parameter p of member s is drawn by
-/// (seeds[s], p) alone, so that it is that of a net of one member with that seed.
+/// (seeds[s], p) alone, so that it is that of a net of one member with that seed. Throws ShapeError
+/// where there is not a seed a member.
 Tensor initial_values(const ParameterLayout& layout, std::span<const std::uint64_t> seeds,
                       DType dtype);
 

@@ -44,8 +44,9 @@ class Net {
   std::int64_t parameters_per_member() const;
   const ParameterLayout& layout() const { return layout_; }
 
-  /// Of layer i of the SPEC: the first of its parameters in layout order.
-  std::size_t first_parameter(std::size_t layer) const { return first_parameter_[layer]; }
+  /// Of layer i of the SPEC: the first of its parameters in layout order; one past the last layer:
+  /// their number. Throws std::out_of_range beyond.
+  std::size_t first_parameter(std::size_t layer) const { return first_parameter_.at(layer); }
   const Tensor& flat() const { return flat_; }
 
   /// Parameter p of a member, row by row, times its scale: what a layer multiplies by or adds.

@@ -137,14 +137,21 @@ void Training::write_checkpoint() {
   last_checkpoint_ = Clock::now();
 }
 
-// A training that fails before it has anything to keep has displaced nothing.
+// A training that fails before it has anything to keep has displaced nothing. By a second name of
+// the file: however this ends, it is still at the first until the new one takes that.
 void Training::set_earlier_aside() {
   if (std::exchange(own_checkpoint_, true) || options.earlier_checkpoint.empty()) return;
+  const std::filesystem::path from = options.checkpoint, to = options.earlier_checkpoint;
   std::error_code problem;
-  std::filesystem::rename(options.checkpoint, options.earlier_checkpoint, problem);
-  check(!problem || !std::filesystem::exists(options.checkpoint), "train",
-        "cannot rename '{}' to '{}': {}", options.checkpoint, options.earlier_checkpoint,
-        problem.message());
+  if (!std::filesystem::exists(from, problem)) return;
+  const bool link = std::filesystem::is_symlink(from, problem);  // what it names is written to
+  if (!link) {
+    std::filesystem::remove(to, problem);
+    std::filesystem::create_hard_link(from, to, problem);
+  }
+  if (link || problem) std::filesystem::rename(from, to, problem);  // not all file systems can
+  check(!problem, "train", "cannot rename '{}' to '{}': {}", options.checkpoint,
+        options.earlier_checkpoint, problem.message());
 }
 
 void Training::load_checkpoint() {

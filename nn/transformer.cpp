@@ -13,7 +13,7 @@
 namespace keel {
 namespace {
 
-TransformerOptions checked(TransformerOptions options) {
+void check_options(const TransformerOptions& options) {
   const auto at_least_1 = [](const char* name, std::int64_t size) {
     check<ShapeError>(size >= 1, "transformer", "got {} {}, wanted at least 1", name, size);
   };
@@ -28,7 +28,6 @@ TransformerOptions checked(TransformerOptions options) {
                     "got width {} and {} heads, wanted a multiple of the heads", options.width,
                     options.heads);
   check(!options.seeds.empty(), "transformer", "got no seeds, wanted one a member");
-  return options;
 }
 
 /// Hands out parameters in layout order.
@@ -48,13 +47,13 @@ class Reader {
 
 }  // namespace
 
-Transformer::Transformer(Undrawn, TransformerOptions options)
-    : options_(checked(std::move(options))),
-      layout_(static_cast<std::int64_t>(options_.seeds.size())) {
-  const std::int64_t width = options_.width, hidden = options_.hidden;
+ParameterLayout Transformer::layout_of(const TransformerOptions& options) {
+  check_options(options);
+  ParameterLayout layout(static_cast<std::int64_t>(options.seeds.size()));
+  const std::int64_t width = options.width, hidden = options.hidden;
   std::int64_t layer = 0;
   const auto add = [&](const char* name, Shape shape, double mean, double stddev) {
-    layout_.push_back(layer, {name, shape, mean, stddev});
+    layout.push_back(layer, {name, shape, mean, stddev});
   };
   const auto add_dense = [&](std::int64_t in, std::int64_t out, double gain = 1) {
     add("weight", {out, in}, 0, std::sqrt(gain / static_cast<double>(in)));
@@ -63,25 +62,34 @@ Transformer::Transformer(Undrawn, TransformerOptions options)
   };
   add_dense(1, width);
   // As large as what the embedding makes of a value of size 1.
-  add("places", {options_.length * width}, 0, 1);
+  add("places", {options.length * width}, 0, 1);
   ++layer;
-  if (options_.layer_norm) {
+  if (options.layer_norm) {
     add("weight", {width}, 1, 0);
     add("bias", {width}, 0, 0);
     ++layer;
   }
-  for (std::int64_t block = 0; block < options_.blocks; ++block) {
+  for (std::int64_t block = 0; block < options.blocks; ++block) {
     add_dense(width, 3 * width);  // queries, keys and values
     add_dense(width, width);
     add_dense(width, hidden);
     add_dense(hidden, width, 2);
   }
   add_dense(width, 1);
-  flat_ = Tensor::zeros({layout_.elements()}, options_.dtype, options_.device);
+  return layout;
 }
+
+Transformer::Transformer(Undrawn, TransformerOptions options)
+    : options_(std::move(options)),
+      layout_(layout_of(options_)),
+      flat_(Tensor::zeros({layout_.elements()}, options_.dtype, options_.device)) {}
 
 Transformer::Transformer(TransformerOptions options) : Transformer(Undrawn(), std::move(options)) {
   copy(flat_, initial_values(layout_, options_.seeds, flat_.dtype()));
+}
+
+Transformer Transformer::zeros(TransformerOptions options) {
+  return Transformer(Undrawn(), std::move(options));
 }
 
 std::vector<Var> Transformer::leaves(Tape& tape) const {

@@ -33,6 +33,13 @@ class Transformer {
  public:
   /// Throws keel::Error where a size is below 1, or heads do not divide width.
   explicit Transformer(TransformerOptions options);
+
+  /// All parameters 0, for whoever fills them in. Throws as the constructor does.
+  static Transformer zeros(TransformerOptions options);
+
+  /// Where the parameters of such a transformer lie, without making one.
+  static ParameterLayout layout_of(const TransformerOptions& options);
+
   Transformer(Transformer&&) = default;
   Transformer& operator=(Transformer&&) = default;
 

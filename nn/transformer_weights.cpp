@@ -104,23 +104,26 @@ Transformer load_transformer(const SafeTensors& file, const std::string& path, D
   TransformerOptions options = options_of(file, path);
   options.device = device;
   if (!file.tensors.empty()) options.dtype = file.tensors[0].second.dtype();
-  Transformer net(std::move(options));
-  const auto& entries = net.layout().entries();
-  for (std::size_t p = 0; p < entries.size(); ++p) {
-    const Tensor* found = file.find(entries[p].name);
-    check(found, "load_transformer", "{}: got no tensor '{}'", path, entries[p].name);
-    const Tensor into = net.layout().view(net.flat(), p);
-    check(found->shape() == into.shape() && found->dtype() == into.dtype(), "load_transformer",
+  // Before any memory is asked for, as a file may say that it is of any size.
+  const ParameterLayout layout = Transformer::layout_of(options);
+  for (std::size_t p = 0; p < layout.entries().size(); ++p) {
+    const std::string& name = layout.entries()[p].name;
+    const Shape shape = layout.shape(p);
+    const Tensor* found = file.find(name);
+    check(found, "load_transformer", "{}: got no tensor '{}'", path, name);
+    check(found->shape() == shape && found->dtype() == options.dtype, "load_transformer",
           "{}: got {} {} for '{}', wanted {} {}", path, name_of(found->dtype()), found->shape(),
-          entries[p].name, name_of(into.dtype()), into.shape());
+          name, name_of(options.dtype), shape);
     for (double value : found->to_vector<double>())
       check(std::isfinite(value), "load_transformer", "{}: got {} in '{}', wanted finite numbers",
-            path, value, entries[p].name);
-    copy(into, *found);
+            path, value, name);
   }
-  check(file.tensors.size() == entries.size(), "load_transformer",
+  check(file.tensors.size() == layout.entries().size(), "load_transformer",
         "{}: got {} tensors, wanted the {} of this transformer", path, file.tensors.size(),
-        entries.size());
+        layout.entries().size());
+  Transformer net = Transformer::zeros(std::move(options));
+  for (std::size_t p = 0; p < layout.entries().size(); ++p)
+    copy(layout.view(net.flat(), p), *file.find(layout.entries()[p].name));
   return net;
 }
 

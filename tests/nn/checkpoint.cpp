@@ -1,9 +1,11 @@
 #include "../../nn/checkpoint.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <thread>
@@ -304,4 +306,38 @@ TEST_CASE("checkpoint: fingerprints tell shapes, dtypes and bits apart") {
   CHECK(fingerprint(x) != fingerprint(x.to(DType::f64)));
   CHECK(fingerprint(Tensor::from<float>({0}, {1})) !=
         fingerprint(Tensor::from<float>({-0.0f}, {1})));
+}
+
+TEST_CASE("checkpoint: an earlier one stays where it is until there is another") {
+  const Temporary file("run.checkpoint"), earlier("run.checkpoint.old");
+  const auto begin = [&](const std::string& at) {
+    Net net(kSpec, 2);
+    TrainOptions options{.epochs = 2, .checkpoint = at, .earlier_checkpoint = earlier.path()};
+    return message_of([&] { train(net, inputs(), targets(), options); });
+  };
+  file.write("earlier");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit full{1000, before.rlim_max};  // as a disk may be
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &full);
+  const std::string message = begin(file.path());
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  CHECK(message == "output: cannot write '" + file.path() + "': File too large");
+  CHECK(file.read() == "earlier");
+
+  CHECK(begin(file.path()) == "no error");
+  CHECK(earlier.read() == "earlier");
+  CHECK(file.read().size() > 1000);
+  // With none to displace, what was displaced before stays.
+  std::filesystem::remove(file.path());
+  CHECK(begin(file.path()) == "no error");
+  CHECK(earlier.read() == "earlier");
+  // A link is displaced itself, as what it names is written to.
+  const Temporary link("link.checkpoint");
+  file.write("of the link");
+  std::filesystem::create_symlink(file.path(), link.path());
+  CHECK(begin(link.path()) == "no error");
+  CHECK(earlier.read() == "of the link");
 }

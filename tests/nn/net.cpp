@@ -245,3 +245,22 @@ TEST_CASE("net: bad input") {
         "dense: got sigma_w2 0 and sigma_b2 0.01, wanted sigma_w2 > 0 and sigma_b2 >= 0");
   CHECK(message_of([&] { two.member(2); }) == "net: got member 2, wanted one from 0 to 1");
 }
+
+TEST_CASE("net: a layout has parameters and members of its own alone, and a seed for each") {
+  const Net one("dense(2)", 3), two("dense(2)", 3, {.members = 2});
+  for (const Net* net : {&one, &two}) {
+    const std::string last = std::to_string(net->members() - 1);
+    for (const std::int64_t member : {std::int64_t{-1}, net->members()})
+      CHECK(message_of([&] { net->layout().member_view(net->flat(), 0, member); }) ==
+            "layout: got member " + std::to_string(member) + ", wanted one from 0 to " + last);
+    CHECK(message_of([&] { net->layout().view(net->flat(), 2); }) ==
+          "layout: got parameter 2, wanted one from 0 to 1");
+    CHECK(net->first_parameter(1) == 2);
+    CHECK_THROWS_AS(net->first_parameter(2), std::out_of_range);
+  }
+  const std::vector<std::uint64_t> seeds = {1, 2, 3};
+  CHECK(message_of([&] { initial_values(two.layout(), seeds, DType::f32); }) ==
+        "initial_values: got 3 seeds, wanted one of each of 2 members");
+  CHECK(message_of([&] { Net(Spec{{.kind = LayerKind::dense, .width = 0}}, 3); }) ==
+        "dense: got width 0, wanted at least 1");
+}
