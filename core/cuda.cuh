@@ -11,6 +11,10 @@
 #ifdef KEEL_WITH_CUDA
 #include <cuda_runtime.h>  // of the toolkit, or of tests/emulated_cuda
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 namespace keel {
 
 /// Every runtime call goes through here: throws DeviceError with CUDA's own words.
@@ -31,6 +35,35 @@ inline void copy_to_device(Device device, void* to, const void* from, std::size_
 
 #ifdef KEEL_DEVICE_CODE
 
+/// The most shared memory that each kernel was launched with, by device: its limit there, which all
+/// threads share, and nobody lowers below what another is about to launch with.
+struct SharedLimits {
+  std::mutex mutex;
+  std::map<std::pair<int, const void*>, int> bytes;
+  static SharedLimits& all() {
+    static SharedLimits& limits = *new SharedLimits();
+    return limits;
+  }
+};
+
+template <class Kernel>
+void raise_shared_limit(Device device, const char* what, Kernel* kernel, int shared_bytes) {
+  constexpr int kAlwaysAllowed = 48 * 1024;
+  SharedLimits& limits = SharedLimits::all();
+  const std::lock_guard lock(limits.mutex);
+  int& most = limits.bytes[{device.index(), reinterpret_cast<const void*>(kernel)}];
+  if (shared_bytes <= most) return;
+  if (shared_bytes > kAlwaysAllowed)
+    cuda_check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+        what);
+  // As many blocks as fit: how much of the cache becomes shared memory is the driver's guess else.
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                  cudaSharedmemCarveoutMaxShared),
+             what);
+  most = shared_bytes;
+}
+
 /// A launch of `kernel` whose blocks have so many bytes of shared memory, named in the launch, on
 /// the device's current stream; `what` is for errors.
 template <class... Parameters, class... Arguments>
@@ -39,16 +72,8 @@ void launch_kernel_shared(Device device, const char* what, void (*kernel)(Parame
                           const Arguments&... arguments) {
   check(blocks < (std::int64_t{1} << 31), what, "got {} blocks, wanted less than 2^31", blocks);
   if (device.is_cuda()) cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  constexpr int kAlwaysAllowed = 48 * 1024, kMuch = 16 * 1024;
-  if (shared_bytes > kAlwaysAllowed)
-    cuda_check(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-        what);
-  // As many blocks as fit: how much of the cache becomes shared memory is the driver's guess else.
-  if (shared_bytes > kMuch)
-    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                    cudaSharedmemCarveoutMaxShared),
-               what);
+  constexpr int kMuch = 16 * 1024;
+  if (shared_bytes > kMuch) raise_shared_limit(device, what, kernel, shared_bytes);
   cudaLaunchConfig_t config{};
   config.gridDim.x = static_cast<unsigned>(blocks);
   config.blockDim.x = static_cast<unsigned>(threads);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cuda.cuh"
+#include "memory.h"
 
 namespace keel {
 
@@ -23,7 +24,12 @@ RecordedWork::RecordedWork(Device gpu, const std::function<void()>& work) : devi
   }
   cuda_check(cudaStreamEndCapture(stream, &graph), "end capture");
   cudaGraphExec_t executable = nullptr;
-  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  if (status == cudaErrorMemoryAllocation) {  // of CUDA's own, beside which the pool may wait
+    cudaGetLastError();
+    trim_memory(gpu);
+    status = cudaGraphInstantiate(&executable, graph, 0);
+  }
   if (cudaGraphDestroy(graph) != cudaSuccess) cudaGetLastError();
   cuda_check(status, "instantiate graph");
   graph_ = executable;

@@ -26,6 +26,16 @@ inline void cusolver_check(cusolverStatus_t status, const char* what) {
                      what, static_cast<int>(status));
 }
 
+/// call(), and once more where it fails: libraries have memory of their own, which blocks that wait
+/// in keel's pool may have taken.
+template <class F>
+auto with_room(Device device, F call) {
+  const auto status = call();
+  if (status == decltype(status){}) return status;  // 0: success
+  trim_memory(device);
+  return call();
+}
+
 /// This thread's Handle for a GPU. What a thread leaves the next one takes, as making one is slow
 /// and takes memory of the card; none is ever destroyed, as a recorded graph may name what it
 /// holds.
@@ -66,7 +76,8 @@ inline cublasHandle_t cublas_handle(Device device, DType dtype) {
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
   Handle& entry = handle_of_thread<Handle>(device);
   if (!entry.workspace) {
-    if (!entry.handle) cublas_check(cublasCreate(&entry.handle), "cublasCreate");
+    if (!entry.handle)
+      cublas_check(with_room(device, [&] { return cublasCreate(&entry.handle); }), "cublasCreate");
     entry.workspace = Storage(device, kWorkspace);
   }
   const auto mode = dtype == DType::f32 ? CUBLAS_PEDANTIC_MATH : CUBLAS_DEFAULT_MATH;
@@ -88,7 +99,9 @@ inline SolverHandle solver_cusolver(Device device) {
   cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
   SolverHandle& solver = handle_of_thread<SolverHandle>(device);
   if (!solver.params) {
-    if (!solver.handle) cusolver_check(cusolverDnCreate(&solver.handle), "cusolverDnCreate");
+    if (!solver.handle)
+      cusolver_check(with_room(device, [&] { return cusolverDnCreate(&solver.handle); }),
+                     "cusolverDnCreate");
     cusolver_check(cusolverDnCreateParams(&solver.params), "cusolverDnCreateParams");
   }
   cusolver_check(cusolverDnSetStream(solver.handle, stream_of(device)), "cusolverDnSetStream");
@@ -99,8 +112,9 @@ inline cudaDataType cuda_type_of(DType dtype) {
   return dtype == DType::f32 ? CUDA_R_32F : CUDA_R_64F;
 }
 
-/// What a cuSOLVER routine works in, from the pools, and the integer it reports by. The integer
-/// must be read, which waits for the stream, before this goes: the host part is in use until then.
+/// What a cuSOLVER routine works in, from the pools, and the integer it reports by. The host part
+/// is in use until the stream is done: who reads the integer has waited for that, and who does not,
+/// as there was an error, waits when this goes.
 struct SolverWorkspace {
   Storage on_device, on_host, info;
   std::size_t device_bytes, host_bytes;
@@ -111,6 +125,15 @@ struct SolverWorkspace {
         info(device, sizeof(int)),
         device_bytes(device_bytes),
         host_bytes(host_bytes) {}
+  SolverWorkspace(const SolverWorkspace&) = delete;
+  SolverWorkspace& operator=(const SolverWorkspace&) = delete;
+  ~SolverWorkspace() {
+    try {
+      synchronize(info.device());
+    } catch (const Error&) {
+      // Whoever waits for the device next hears of it.
+    }
+  }
 
   int read_info(Device device) const {
     int value = 0;

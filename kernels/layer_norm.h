@@ -9,8 +9,9 @@ namespace keel {
 /// Each row of x [n, d] (or [S, n, d]) standardised over its d columns, population variance, then
 /// gain * xhat + bias; gain and bias [d] (for all members) or [S, d]. eps >= 0 is added to the
 /// variance. A constant row has xhat = 0 (also for eps = 0, where its derivative is defined as 0);
-/// entries up to 1e30 are safe; a NaN or infinity makes its row NaN.
-/// Ba, Kiros and Hinton, Layer Normalization (2016).
+/// entries up to 1e30 are safe; an infinity makes its row NaN, and so does a NaN, unless all else
+/// in the row is 0 or denormal: then it stays the row's only one. Ba, Kiros and Hinton, Layer
+/// Normalization (2016).
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, double eps = 1e-5);
 Var layer_norm(const Var& x, double eps = 1e-5);  ///< without gain and bias
 
