@@ -78,6 +78,14 @@ void declare_common(CLI::App& app, CommonOptions& options) {
   app.add_flag("--json", options.json, "print the summary as JSON instead of a table");
 }
 
+// A shell makes one of a variable that is not set.
+void refuse_empty_values(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& value : option->results())
+      if (value.empty())
+        throw UsageError("usage", fmt::format("{}: got '', wanted a value", option->get_name()));
+}
+
 int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::ostream& err) {
   std::string command_line = "keel";
   for (const std::string& argument : arguments) command_line += " " + quoted(argument);
@@ -133,7 +141,10 @@ int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::os
   Context context{
       std::move(command_line), options, Device::parse(options.device), out, err, started, date};
   for (std::size_t i = 0; i < runs.size(); ++i)
-    if (app.got_subcommand(commands()[i].name)) return runs[i](context);
+    if (const char* name = commands()[i].name; app.got_subcommand(name)) {
+      refuse_empty_values(*app.get_subcommand(name));
+      return runs[i](context);
+    }
   return 2;
 }
 

@@ -194,8 +194,7 @@ Run declare_forecast(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--save-weights", choice->save_weights, "write the nets as .safetensors");
   app.add_option("--weights", choice->weights,
-                 "train nothing: the nets of this file, of --save-weights, in its units")
-      ->check([](const std::string& text) { return text.empty() ? "got no path" : ""; });
+                 "train nothing: the nets of this file, of --save-weights, in its units");
   app.add_flag("--no-plot", choice->no_plot, "draw no picture");
   app.footer(
       "Writes forecast.csv (rows count from 0), series.csv, summary.json and, with matplotlib, a "

@@ -43,6 +43,12 @@ def proved_text(interval):
     return f"proved: never outside [{low:,.{max(0, digits)}f}, {high:,.{max(0, digits)}f}]"
 
 
+def outside_text(means, limits):
+    """How many of the predictions the panel does not show; none where it shows them all."""
+    outside = sum(not limits[0] <= mean <= limits[1] for mean in means)
+    return f"{outside} of {len(means)} predictions are outside this picture" if outside else ""
+
+
 def draw_forecast(_, folder):
     """A panel of what was held out one step ahead, and one of it and what follows by rollout."""
     trained, seeds, target, interval, known = from_summary(folder, lambda summary: (
@@ -67,7 +73,12 @@ def draw_forecast(_, folder):
         axes.set_title(titles[kind], pad=4)
         axes.set_xlim(begin, end - 1)
         axes.set_xlabel("row", labelpad=1)
-    grid[0, 0].set_ylim(min(shown) - reach, max(shown) + reach)
+    limits = min(shown) - reach, max(shown) + reach
+    grid[0, 0].set_ylim(limits)
+    for axes, kind in zip(grid[0], panels):
+        means = kinds[kind][1] + (kinds["forecast"][1] if kind == "rollout" else [])
+        axes.text(0.03, 0.04, outside_text(means, limits), va="bottom", transform=axes.transAxes,
+                  fontsize=7, color="#444444", zorder=5)
     grid[0, 0].set_ylabel(target)
     grid[0, -1].text(0.03, 0.95, proved_text(interval), ha="left", va="top",
                      transform=grid[0, -1].transAxes, fontsize=7, color="#444444", zorder=5)

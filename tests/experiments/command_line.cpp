@@ -61,6 +61,11 @@ TEST_CASE("command line: bad usage is one line and 2") {
     CHECK(usage({"info", "--seed", seed}) ==
           fmt::format("keel: usage: --seed: got '{}', wanted a whole number from 0 to 2^64 - 1\n",
                       seed));
+  // What a shell makes of a variable that is not set is no choice of a default.
+  for (const std::vector<std::string>& given :
+       {std::vector<std::string>{"info", "--out", ""},
+        {"train", "--save-weights", "", "--net", "x", "--data", "x", "--target", "x"}})
+    CHECK(usage(given) == fmt::format("keel: usage: {}: got '', wanted a value\n", given[1]));
   CHECK(usage({"--quiet"}).starts_with("keel: usage: "));
   const Ran nothing = run_keel({});
   CHECK(nothing.code == 2);
