@@ -91,10 +91,13 @@ def keep_freed_memory():
     assert mallopt(trim_threshold, 2**31 - 1) and mallopt(mmap_max, 0)
 
 
-def measure(work, synchronize=None, seconds=0.5, repeats=7):
+def measure(work, synchronize=None, seconds=0.5, repeats=7, prepare=None):
     """Seconds of a call of work(): {"seconds": median, "fastest", "slowest"}, as keel_bench measures. `synchronize`, which a GPU
-    needs, waits for the device; then a repetition is as many calls as take 10 ms."""
+    needs, waits for the device; then a repetition is as many calls as take 10 ms. `prepare` runs before each, unmeasured, and a
+    repetition is one call."""
     def repetition(calls):
+        if prepare:
+            prepare()
         if synchronize:
             synchronize()
         start = time.perf_counter()
@@ -105,7 +108,7 @@ def measure(work, synchronize=None, seconds=0.5, repeats=7):
         return (time.perf_counter() - start) / calls
 
     last = [repetition(1) for _ in range(3)][-1]
-    calls = max(1, int(10e-3 / last)) if synchronize else 1
+    calls = max(1, int(10e-3 / last)) if synchronize and not prepare else 1
     times, start = [], time.perf_counter()
     while len(times) < repeats or time.perf_counter() - start < seconds:
         times.append(repetition(calls))
