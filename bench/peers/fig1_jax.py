@@ -14,7 +14,10 @@ import common
 
 
 def versions():
-    return {"jax": jax.__version__}
+    found = {"jax": jax.__version__}
+    if jax.default_backend() == "gpu":
+        found["gpu"] = jax.devices()[0].device_kind
+    return found
 
 
 def set_up(threads, device):

@@ -69,7 +69,7 @@ def main():
     ntk_common.common.print_result({
         "peer": "torch.func Jacobian contraction",
         "what": case.describe(n) + (", trace over outputs" if options.trace else ""),
-        "versions": {"torch": torch.__version__},
+        "versions": torch_net.versions(),
         "n": n,
         "rows_in_a_block": block,  # less than n: some Jacobians were made more than once
         "device": options.device,

@@ -46,7 +46,7 @@ def main():
     ntk_common.common.print_result({
         "peer": "torch.linalg.cholesky, torch.cholesky_solve",
         "what": f"{options.n} x {options.n} float32, one right-hand side",
-        "versions": {"torch": torch.__version__},
+        "versions": torch_net.versions(),
         "n": options.n,
         "device": options.device,
         "threads": options.threads,

@@ -1,6 +1,7 @@
 """The net of Figure 1 as a PyTorch module."""
 
 import statistics
+import sys
 import time
 
 import torch
@@ -10,7 +11,13 @@ import common
 
 
 def versions():
-    return {"torch": torch.__version__}
+    """To be asked once the work is done: of a GPU's software and its name where one was used."""
+    found = {"torch": torch.__version__}
+    if torch.cuda.is_initialized():
+        found |= {"cuda": torch.version.cuda, "gpu": torch.cuda.get_device_name()}
+        if "triton" in sys.modules:  # torch.compile's kernels are Triton's, too
+            found["triton"] = getattr(sys.modules["triton"], "__version__", "unknown")
+    return found
 
 
 def set_up(threads, device):
