@@ -34,8 +34,11 @@ void bench_size(Report& report, Device device, std::int64_t n) {
   const Tensor parameters = Tensor::zeros({n}, DType::f32, device);
   const Tensor gradients = Tensor::full({n}, 0.5, DType::f32, device);
   AdamState state(parameters);
-  const Timing time = measure(device, [&] { adam(parameters, gradients, state); });
-  report.add({row_name(n, device), time, 7 * sizeof(float) * static_cast<double>(n)});
+  const auto step = [&] { adam(parameters, gradients, state); };
+  report.add({.name = row_name(n, device),
+              .time = measure(device, step),
+              .bytes = 7 * sizeof(float) * static_cast<double>(n),
+              .gpu_seconds = by_clock_of_gpu(device, step)});
 }
 
 }  // namespace

@@ -30,6 +30,12 @@ Timing measure(Device device, const std::function<void()>& f, double seconds = 0
 
 /// From now on measure() calls f once and no more: for a rehearsal, whose times nobody reads.
 void measure_once();
+bool measures_once();
+
+/// Seconds that a GPU takes for f, by its own clock, calls queued one behind another; nothing on a
+/// CPU. Less than measure() tells where the host is slower than short kernels. `gpu_seconds` in
+/// bench/peers/torch_net.py measures the same way.
+std::optional<double> by_clock_of_gpu(Device device, const std::function<void()>& f);
 
 /// What somebody else's code needs for the same work. Without seconds: why it was not measured.
 struct PeerTime {
@@ -37,7 +43,8 @@ struct PeerTime {
   std::optional<double> seconds;
   bool scaled = false;  ///< measured on a part of the work
   std::string problem = {};
-  nlohmann::json about = {};  ///< what else it said: versions, what it computed
+  nlohmann::json about = {};               ///< what else it said: versions, what it computed
+  std::optional<double> gpu_seconds = {};  ///< by the GPU's own clock
 };
 
 /// The arithmetic that a row's flop are held against.
@@ -52,6 +59,7 @@ struct Row {
   std::vector<PeerTime> peers = {};
   Roof roof = Roof::float32;
   std::optional<double> copy_fraction = {};  ///< of the bandwidth of a copy of the same size
+  std::optional<double> gpu_seconds = {};    ///< by_clock_of_gpu()
 };
 
 /// What the machine can do, measured in the same run: every row is shown against it.

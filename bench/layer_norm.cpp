@@ -95,22 +95,26 @@ void bench_size(Report& report, Device device, const Size& size) {
     copied = measure(device, [&] { copy(into, x); });
   }
   report.add({row_name("copy", size, device), copied, 2 * once});
-  const auto add = [&](const std::string& what, const Timing& time, double arrays) {
+  const auto add = [&](const std::string& what, const std::function<void()>& f, double arrays) {
+    const Timing time = measure(device, f);
     report.add({.name = row_name(what, size, device),
                 .time = time,
                 .bytes = arrays * once,
-                .copy_fraction = arrays / 2 * copied.median / time.median});
+                .copy_fraction = arrays / 2 * copied.median / time.median,
+                .gpu_seconds = by_clock_of_gpu(device, f)});
   };
   for (const Case norm : {Case{false}, Case{true}}) {
     verify(norm, x, d_out, gain, bias);
     const std::string name = norm.name();
-    add(name + " forward", measure(device, [&] { norm(x, gain, bias); }), 2);
+    add(
+        name + " forward", [&] { norm(x, gain, bias); }, 2);
     Tape tape;
     const Var vx = tape.leaf(x), vg = tape.leaf(gain), vb = tape.leaf(bias);
     const Var out = norm(vx, vg, vb);
     DropInput gradients(vx);
     // Reads x and d_out, writes d_x.
-    add(name + " backward", measure(device, [&] { tape.backward(out, d_out, gradients); }), 3);
+    add(
+        name + " backward", [&] { tape.backward(out, d_out, gradients); }, 3);
   }
 }
 

@@ -80,8 +80,12 @@ PeerTime peer_time(const std::string& name, const PeerOutput& output, double sca
     return {name, {}, false, output.result.value("ended", "it did not time this")};
   const bool scaled = scale != 1 || output.result.contains("scaled_from");
   nlohmann::json about = output.result;
-  about.erase("cases");  // times of other rows
-  return {name, scale * output.result[at].get<double>(), scaled, {}, std::move(about)};
+  for (const char* other_rows : {"cases", "gpu_cases"}) about.erase(other_rows);
+  PeerTime time{name, scale * output.result[at].get<double>(), scaled, {}, std::move(about)};
+  const nlohmann::json::json_pointer by_gpu("/gpu_" + field);
+  if (output.result.contains(by_gpu))
+    time.gpu_seconds = scale * output.result[by_gpu].get<double>();
+  return time;
 }
 
 PeerTime peer_time(const std::string& name, Device device, const std::string& script,

@@ -23,7 +23,8 @@ void limit_peers(int seconds);
 /// KEEL_PEERS_NT_PYTHON.
 PeerOutput run_peer(Device device, const std::string& script, const std::string& arguments);
 
-/// The seconds at `field` ("seconds", "cases/forward 100x128") of an output, times `scale`.
+/// The seconds at `field` ("seconds", "cases/forward 100x128") of an output, times `scale`, and
+/// those of the GPU's clock at "gpu_" + field where it has them.
 PeerTime peer_time(const std::string& name, const PeerOutput& output, double scale = 1,
                    const std::string& field = "seconds");
 

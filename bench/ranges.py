@@ -12,12 +12,15 @@ import sys
 
 
 def rows_of(path):
-    """{(row, peer): (keel's median in seconds, the peer's time over it)}"""
+    """{(row, peer): (keel's median in seconds, the peer's time over it)}, of a GPU's own clock beside it"""
     try:
         with open(path, encoding="utf-8") as file:
             report = json.load(file)
-        return {(row["name"].strip(), peer["name"]): (row["median_s"], peer["ratio"])
-                for row in report["rows"] for peer in row.get("peers", []) if peer.get("ratio")}
+        return {(row["name"].strip(), peer["name"] + clock): (row[ours], peer[ratio])
+                for row in report["rows"] for peer in row.get("peers", [])
+                for clock, ours, ratio in (("", "median_s", "ratio"),
+                                           (", GPU's clock", "gpu_s", "gpu_ratio"))
+                if peer.get(ratio)}
     except (OSError, ValueError, KeyError, TypeError) as error:
         sys.exit(f"ranges.py: {path}: no report of keel_bench: {error!r}")
 

@@ -28,19 +28,30 @@ std::string rate(double per_second) {
   return per_second > 0 ? fmt::format("{:.1f}", per_second / 1e9) : "";
 }
 
-std::string words(const PeerTime& peer, double ours) {
+// What a row takes by the host's clock and by a GPU's own: a peer is held against it clock by
+// clock.
+struct Clocks {
+  double host;
+  std::optional<double> gpu;
+};
+
+std::string words(const PeerTime& peer, const Clocks& ours) {
   if (!peer.seconds) return fmt::format("{} not measured ({})", peer.name, peer.problem);
-  return fmt::format("{} {}{}: {:.2f} x", peer.name, duration(*peer.seconds),
-                     peer.scaled ? " (scaled)" : "", *peer.seconds / ours);
+  std::string all = fmt::format("{} {}{}: {:.2f} x", peer.name, duration(*peer.seconds),
+                                peer.scaled ? " (scaled)" : "", *peer.seconds / ours.host);
+  if (peer.gpu_seconds && ours.gpu)
+    all += fmt::format(" (by the GPU's clock {}: {:.2f} x)", duration(*peer.gpu_seconds),
+                       *peer.gpu_seconds / *ours.gpu);
+  return all;
 }
 
-std::string words(const std::vector<PeerTime>& peers, double ours) {
+std::string words(const std::vector<PeerTime>& peers, const Clocks& ours) {
   std::string all;
   for (const PeerTime& peer : peers) all += (all.empty() ? "" : ", ") + words(peer, ours);
   return all;
 }
 
-nlohmann::json json_of(const PeerTime& peer, double ours) {
+nlohmann::json json_of(const PeerTime& peer, const Clocks& ours) {
   nlohmann::json result = {{"name", peer.name}, {"seconds", nullptr}, {"ratio", nullptr}};
   if (!peer.about.empty()) result["about"] = peer.about;
   if (!peer.seconds) {
@@ -48,8 +59,12 @@ nlohmann::json json_of(const PeerTime& peer, double ours) {
     return result;
   }
   result["seconds"] = *peer.seconds;
-  result["ratio"] = *peer.seconds / ours;
+  result["ratio"] = *peer.seconds / ours.host;
   result["scaled"] = peer.scaled;
+  if (peer.gpu_seconds) {
+    result["gpu_seconds"] = *peer.gpu_seconds;
+    if (ours.gpu) result["gpu_ratio"] = *peer.gpu_seconds / *ours.gpu;
+  }
   return result;
 }
 
@@ -81,6 +96,7 @@ Timing summary(std::vector<double> times) {
 }
 
 void measure_once() { only_once = true; }
+bool measures_once() { return only_once; }
 
 Timing measure(Device device, const std::function<void()>& f, double seconds, std::size_t repeats,
                const std::function<void()>& prepare) {
@@ -132,7 +148,10 @@ void Report::add(const Row& row) {
   if (!row.note.empty()) notes.push_back(row.note);
   if (row.copy_fraction)
     notes.push_back(fmt::format("{:.0f}% of the copy's bandwidth", 100 * *row.copy_fraction));
-  if (!row.peers.empty()) notes.push_back(words(row.peers, t));
+  if (row.gpu_seconds)
+    notes.push_back(fmt::format("{} by the GPU's clock", duration(*row.gpu_seconds)));
+  const Clocks clocks{t, row.gpu_seconds};
+  if (!row.peers.empty()) notes.push_back(words(row.peers, clocks));
   fmt::print("{:<52} {:>10} {:>9}..{:>8} {:>10} {:>10} {:>6} {}\n", row.name, duration(t),
              duration(row.time.fastest), duration(row.time.slowest), rate(row.bytes / t),
              rate(row.flop / t), least > 0 ? fmt::format("{:.0f}%", 100 * least / t) : "",
@@ -148,12 +167,13 @@ void Report::add(const Row& row) {
                    {"roofline_fraction", nullptr},
                    {"note", row.note},
                    {"peers", nlohmann::json::array()}});
-  for (const PeerTime& peer : row.peers) rows_.back()["peers"].push_back(json_of(peer, t));
+  for (const PeerTime& peer : row.peers) rows_.back()["peers"].push_back(json_of(peer, clocks));
   if (least > 0) {
     rows_.back()["roof"] = moving >= computing ? "copy" : name_of(row.roof);
     rows_.back()["roofline_fraction"] = least / t;
   }
   if (row.copy_fraction) rows_.back()["copy_fraction"] = *row.copy_fraction;
+  if (row.gpu_seconds) rows_.back()["gpu_s"] = *row.gpu_seconds;
   changed_(*this);
 }
 
@@ -161,7 +181,8 @@ void Report::add_peers(const std::string& row, const std::vector<PeerTime>& peer
   const auto at = std::find_if(rows_.begin(), rows_.end(),
                                [&](const nlohmann::json& other) { return other["name"] == row; });
   check(at != rows_.end(), "bench", "peers of a row that there is not: {}", row);
-  const double ours = (*at)["median_s"];
+  Clocks ours{(*at)["median_s"], {}};
+  if (at->contains("gpu_s")) ours.gpu = (*at)["gpu_s"];
   fmt::print("{:<52} beside {}\n", row, words(peers, ours));
   std::fflush(stdout);
   for (const PeerTime& peer : peers) (*at)["peers"].push_back(json_of(peer, ours));

@@ -13,7 +13,7 @@ def main():
     parser.add_argument("--adam", choices=["fused", "default"], default="fused")
     arguments = parser.parse_args()
     torch_net.set_up(arguments.threads, arguments.device)
-    cases = {}
+    cases = torch_net.Cases(f"torch.optim.Adam, {arguments.adam}", arguments)
     for size in map(int, arguments.sizes.split(",")):
         parameter = torch.nn.Parameter(torch.zeros(size, device=arguments.device))
         parameter.grad = torch.full_like(parameter, 0.5)
@@ -21,8 +21,8 @@ def main():
         adam.step()
         moved = parameter.detach().mean().item()
         assert abs(moved + common.LEARNING_RATE) < 1e-6, f"the first step is {moved}"
-        cases[str(size)] = torch_net.least_seconds(adam.step, arguments.device)
-        torch_net.print_cases(f"torch.optim.Adam, {arguments.adam}", arguments, cases)
+        cases.time(str(size), adam.step)
+        cases.print()
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def main():
     if arguments.device == "cpu":
         common.keep_freed_memory()
     make = implementation(arguments.peer)
-    cases = {}
+    cases = torch_net.Cases(arguments.peer, arguments)
     for shape in arguments.shapes.split(","):
         rows, cols = map(int, shape.split("x"))
         x, d_out = (torch.randn(rows, cols, device=arguments.device) for _ in range(2))
@@ -92,9 +92,9 @@ def main():
         for relu, name in ((False, "layer_norm"), (True, "layer_norm_relu")):
             norm = make(x, gain, bias, relu)
             check(norm, x, gain, bias, d_out, relu)
-            cases[f"{name} forward {shape}"] = torch_net.least_seconds(norm.forward, arguments.device)
-            cases[f"{name} backward {shape}"] = torch_net.least_seconds(lambda: norm.backward(d_out), arguments.device)
-        torch_net.print_cases(arguments.peer, arguments, cases)  # each time: who ends this keeps what there is
+            cases.time(f"{name} forward {shape}", norm.forward)
+            cases.time(f"{name} backward {shape}", lambda: norm.backward(d_out))
+        cases.print()  # each time: who ends this keeps what there is
 
 
 if __name__ == "__main__":

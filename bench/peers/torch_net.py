@@ -34,8 +34,9 @@ def waiting_for(device):
     return torch.cuda.synchronize if device == "cuda" else None
 
 
-def device_seconds(work, repeats=20):
-    """Seconds of the GPU for a call: the host queues some while the GPU is kept waiting, so that what Python takes does not count."""
+def gpu_seconds(work, repeats=20):
+    """Seconds of the GPU for a call: the host queues some while the GPU is kept waiting, so that what Python takes does not count.
+    bench/gpu_clock.cu measures the same way."""
     work()
     torch.cuda.synchronize()
     start = time.perf_counter()
@@ -57,12 +58,6 @@ def device_seconds(work, repeats=20):
     return statistics.median(times)
 
 
-def least_seconds(work, device):
-    """Of a call, by the clock; on a GPU by the GPU's own where that is less, as it is where Python is slower than the kernels."""
-    by_clock = common.measure(work, waiting_for(device))["seconds"]
-    return min(by_clock, device_seconds(work)) if device == "cuda" else by_clock
-
-
 def synchronize(device):
     if device == "cuda":
         torch.cuda.synchronize()
@@ -72,15 +67,28 @@ def free_gigabytes(device):
     return torch.cuda.mem_get_info()[0] / 1e9 if device == "cuda" else common.free_gigabytes()
 
 
-def print_cases(peer, arguments, cases):
-    """The result of a script that times several cases: {name: seconds}."""
-    common.print_result({
-        "peer": peer,
-        "versions": versions(),
-        "device": arguments.device,
-        "threads": arguments.threads,
-        "cases": cases,
-    })
+class Cases:
+    """Seconds of several pieces of work by name: of the host's clock, as keel_bench's rows are, and of a GPU's own beside it, which
+    is less where Python is slower than the kernels. Each is to be held against the same clock of keel's."""
+
+    def __init__(self, peer, arguments):
+        self.peer, self.arguments = peer, arguments
+        self.by_host, self.by_gpu = {}, {}
+
+    def time(self, name, work):
+        self.by_host[name] = common.measure(work, waiting_for(self.arguments.device))["seconds"]
+        if self.arguments.device == "cuda":
+            self.by_gpu[name] = gpu_seconds(work)
+
+    def print(self):
+        common.print_result({
+            "peer": self.peer,
+            "versions": versions(),
+            "device": self.arguments.device,
+            "threads": self.arguments.threads,
+            "cases": self.by_host,
+            "gpu_cases": self.by_gpu,
+        })
 
 
 def relu_net(norms):

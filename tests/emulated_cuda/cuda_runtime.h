@@ -22,6 +22,7 @@ enum cudaError_t {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidResourceHandle = 400,
+  cudaErrorNotReady = 600,
   cudaErrorNotSupported = 801,
   cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureInvalidated = 901,
@@ -48,6 +49,8 @@ enum cudaDataType { CUDA_R_32F = 0, CUDA_R_64F = 1 };
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 
 using cudaStream_t = Stream*;
+using cudaEvent_t = Event*;
+using cudaHostFn_t = void (*)(void*);
 using cudaGraph_t = Graph*;
 using cudaGraphExec_t = Graph*;
 using cudaMemPool_t = Memory*;
@@ -85,6 +88,11 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t*, unsigned);
 cudaError_t cudaStreamDestroy(cudaStream_t);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
+cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t, void*);
+cudaError_t cudaEventCreate(cudaEvent_t*);
+cudaError_t cudaEventDestroy(cudaEvent_t);
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to);
 cudaError_t cudaMalloc(void**, std::size_t);
 cudaError_t cudaFree(void*);
 cudaError_t cudaMallocAsync(void**, std::size_t, cudaStream_t);

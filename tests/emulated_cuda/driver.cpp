@@ -95,6 +95,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle:
       return "invalid resource handle";
+    case cudaErrorNotReady:
+      return "device not ready";
     case cudaErrorNotSupported:
       return "operation not supported";
     case cudaErrorStreamCaptureUnsupported:
@@ -166,6 +168,34 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (refused_while_recording(*stream)) return result(cudaErrorStreamCaptureUnsupported);
   run_all(*stream);
   run_abandoned();
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  const std::lock_guard lock(driver_mutex());
+  if (!known(stream)) return result(cudaErrorInvalidResourceHandle);
+  enqueue(*stream, [=] { function(data); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new Event{};
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const std::lock_guard lock(driver_mutex());
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const std::lock_guard lock(driver_mutex());
+  if (!known(stream)) return result(cudaErrorInvalidResourceHandle);
+  event->reached = {};
+  enqueue(*stream, [=] { event->reached = std::chrono::steady_clock::now(); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  const std::lock_guard lock(driver_mutex());
+  if (!from->reached || !to->reached) return result(cudaErrorNotReady);
+  *milliseconds = std::chrono::duration<float, std::milli>(*to->reached - *from->reached).count();
   return cudaSuccess;
 }
 

@@ -3,11 +3,13 @@
 // missing wait, a host that reads device memory, an argument that did not live long enough.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace keel::emulated {
@@ -69,6 +71,11 @@ struct Stream {
   std::deque<Work> waiting;
   Graph* recorded = nullptr;  // while a graph is recorded
   bool spoilt = false;        // by a call that recording does not allow
+};
+
+/// When the stream got there; nothing before.
+struct Event {
+  std::optional<std::chrono::steady_clock::time_point> reached;
 };
 
 /// One mutex over everything the driver has: nothing here is fast.
