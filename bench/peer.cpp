@@ -76,8 +76,10 @@ PeerTime peer_time(const std::string& name, const PeerOutput& output, double sca
                    const std::string& field) {
   if (!output.result.is_object()) return {name, {}, false, output.problem};
   const nlohmann::json::json_pointer at("/" + field);
-  if (!output.result.contains(at))
-    return {name, {}, false, output.result.value("ended", "it did not time this")};
+  if (!output.result.contains(at)) {
+    const std::string ended = output.result.value("ended", "it did not time this");
+    return {name, {}, false, output.result.value(at.parent_pointer() / "problem", ended)};
+  }
   const bool scaled = scale != 1 || output.result.contains("scaled_from");
   nlohmann::json about = output.result;
   for (const char* other_rows : {"cases", "gpu_cases"}) about.erase(other_rows);

@@ -24,7 +24,8 @@ void limit_peers(int seconds);
 PeerOutput run_peer(Device device, const std::string& script, const std::string& arguments);
 
 /// The seconds at `field` ("seconds", "cases/forward 100x128") of an output, times `scale`, and
-/// those of the GPU's clock at "gpu_" + field where it has them.
+/// those of the GPU's clock at "gpu_" + field where it has them. Where there are none, a "problem"
+/// beside the field says why, or how the script ended.
 PeerTime peer_time(const std::string& name, const PeerOutput& output, double scale = 1,
                    const std::string& field = "seconds");
 

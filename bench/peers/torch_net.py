@@ -58,6 +58,32 @@ def gpu_seconds(work, repeats=20):
     return statistics.median(times)
 
 
+def record(step, optimizer):
+    """step(), which gives a loss, as a CUDA graph: (what replays it, the loss of the latest replay)."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    optimizer.zero_grad()  # those of the graph are its own
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step().detach()
+    return graph.replay, loss
+
+
+def time_recorded(step, optimizer, check=lambda replay, loss: None):
+    """The seconds of a replay of step(), once check(replay, loss) has run; or why there are none."""
+    try:
+        replay, loss = record(step, optimizer)
+        check(replay, loss)
+        return common.measure(replay, torch.cuda.synchronize)
+    except Exception as problem:  # of many kinds; the end of a recording may hide why it failed
+        cause = problem.__context__ or problem
+        return {"problem": f"{type(cause).__name__}: {cause}".splitlines()[0]}
+
+
 def synchronize(device):
     if device == "cuda":
         torch.cuda.synchronize()
@@ -112,9 +138,10 @@ def initialise(net, seed):
     return net
 
 
-def adam(parameters, fused):
-    """As it comes where not fused: on a GPU PyTorch then picks the form for lists of tensors, but not where fused is False."""
-    return torch.optim.Adam(parameters, lr=common.LEARNING_RATE, fused=True if fused else None)
+def adam(parameters, fused, capturable=False):
+    """As it comes where not fused: on a GPU PyTorch then picks the form for lists of tensors, but not where fused is False.
+    Capturable: for record()."""
+    return torch.optim.Adam(parameters, lr=common.LEARNING_RATE, fused=True if fused else None, capturable=capturable)
 
 
 def train(net, optimizer, x, y, epochs):
