@@ -81,7 +81,8 @@ nlohmann::json with_origin(nlohmann::json all, const std::string& date, const st
 
 void write(const std::string& path, const nlohmann::json& all) {
   OutputFile file(path);
-  file.write(all.dump(2) + "\n");
+  // What a peer printed need not be UTF-8, and must not cost the rest of the report.
+  file.write(all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   file.commit();
 }
 
