@@ -1,8 +1,10 @@
 #include "peer.h"
 
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include "../core/memory.h"
@@ -18,20 +20,42 @@ std::string python_of(const std::filesystem::path& peers, bool neural_tangents) 
   return (peers / (neural_tangents ? ".venv-nt" : ".venv") / "bin/python").string();
 }
 
-// Everything that the command writes, line by line: libraries log after the result, too.
+// Whether a line ends a traceback of Python's: "ValueError: ...", "torch._dynamo.exc.Unsupported:
+// ...".
+bool names_exception(std::string_view line) {
+  std::size_t end = 0;
+  while (end < line.size() && (std::isalnum(static_cast<unsigned char>(line[end])) ||
+                               line[end] == '_' || line[end] == '.'))
+    ++end;
+  const std::string_view name = line.substr(0, end);
+  for (const char* kind : {"Error", "Exception", "Exit", "Interrupt"})
+    if (name.ends_with(kind)) return true;
+  const std::size_t last = name.rfind('.') + 1;  // 0: no module's
+  return last > 0 && last < end && std::isupper(static_cast<unsigned char>(name[last])) &&
+         line.substr(end).starts_with(":");
+}
+
+// Everything that the command writes, line by line: libraries log after the result, too. What it
+// says after its latest result is why it ended, where it did not end well: the last exception, as
+// advice follows it ("Set TORCHDYNAMO_VERBOSE=1 ..."), else the last line.
 PeerOutput last_object(FILE* pipe) {
   PeerOutput output;
   std::string line;
+  bool raised = false;
   for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
     if (c != '\n') {
       line += static_cast<char>(c);
       continue;
     }
     nlohmann::json parsed = nlohmann::json::parse(line, nullptr, false);
-    if (parsed.is_object())
-      output.result = std::move(parsed);
-    else if (!line.empty())
+    const bool raises = names_exception(line);
+    if (parsed.is_object()) {
+      output = {std::move(parsed), ""};
+      raised = false;
+    } else if (!line.empty() && (raises || !raised)) {
       output.problem = line;
+      raised = raises;
+    }
     line.clear();
   }
   return output;
@@ -58,9 +82,10 @@ PeerOutput run_peer(Device device, const std::string& script, const std::string&
   PeerOutput output = last_object(pipe);
   const int status = pclose(pipe);
   if (status != 0) {
-    // Of several cases, those that it had told of are worth having.
-    if (!output.result.contains("cases")) output.result = {};
+    // What it had told of is worth having: of several cases, or all, if it broke on its way out.
+    if (!output.result.contains("cases") && !output.result.contains("seconds")) output.result = {};
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    if (output.problem.empty()) output.problem = fmt::format("it ended with status {}", code);
     if (code == 124) output.problem = fmt::format("not done after {} s", seconds_of_a_peer);
     if (code == 137)
       output.problem = fmt::format("killed: out of memory, or deaf after {} s", seconds_of_a_peer);
