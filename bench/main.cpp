@@ -91,7 +91,7 @@ int run(const Arguments& arguments, const std::string& command) {
   const Device device = Device::parse(arguments.device);
   bench::Options options = arguments.options;
   if (device.is_cuda() && !options.quick && !options.rehearse) options.large = true;  // seconds
-  bench::limit_peers(arguments.no_peers ? 0 : arguments.peer_seconds);
+  bench::set_up_peers(device, arguments.no_peers ? 0 : arguments.peer_seconds);
   const std::string date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
   std::string path = arguments.json_path;
   if (!arguments.results.empty()) path = bench::result_path(arguments.results, device, date);

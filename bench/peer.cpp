@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -14,10 +15,32 @@ namespace {
 
 int seconds_of_a_peer = 600;
 
-std::string python_of(const std::filesystem::path& peers, bool neural_tangents) {
-  const char* chosen = std::getenv(neural_tangents ? "KEEL_PEERS_NT_PYTHON" : "KEEL_PEERS_PYTHON");
-  if (chosen && *chosen) return chosen;
-  return (peers / (neural_tangents ? ".venv-nt" : ".venv") / "bin/python").string();
+// What runs the scripts; nothing: no Python that could.
+struct Pythons {
+  std::optional<std::string> usual, neural_tangents;
+} pythons;
+
+std::filesystem::path peers_folder() {
+  return std::filesystem::path(KEEL_SOURCE_DIR) / "bench/peers";
+}
+
+// The one that is asked for, that of setup.sh, or on a GPU, whose machines have one ready, python3
+// of the PATH if it has any of these modules.
+std::optional<std::string> find_python(Device device, const char* asked_by, const char* folder,
+                                       const char* modules) {
+  const auto there = [](const std::string& python) {
+    return python.find('/') == std::string::npos || std::filesystem::exists(python);
+  };
+  if (const char* asked = std::getenv(asked_by); asked && *asked)
+    return there(asked) ? std::optional<std::string>(asked) : std::nullopt;
+  const std::string made = (peers_folder() / folder / "bin/python").string();
+  if (there(made)) return made;
+  const std::string looks = fmt::format(
+      "python3 -c 'import importlib.util, sys; "
+      "sys.exit(not any(map(importlib.util.find_spec, sys.argv[1:])))' {} >/dev/null 2>&1",
+      modules);
+  if (device.is_cuda() && std::system(looks.c_str()) == 0) return "python3";
+  return {};
 }
 
 // Whether a line ends a traceback of Python's: "ValueError: ...", "torch._dynamo.exc.Unsupported:
@@ -63,20 +86,27 @@ PeerOutput last_object(FILE* pipe) {
 
 }  // namespace
 
-void limit_peers(int seconds) { seconds_of_a_peer = seconds; }
+void set_up_peers(Device device, int seconds) {
+  seconds_of_a_peer = seconds;
+  if (seconds == 0) return;
+  pythons.usual = find_python(device, "KEEL_PEERS_PYTHON", ".venv", "torch jax");
+  pythons.neural_tangents =
+      find_python(device, "KEEL_PEERS_NT_PYTHON", ".venv-nt", "neural_tangents");
+  const std::string none = "none, see bench/peers/README.md";
+  fmt::print(stderr, "keel_bench: the peers' Python: {}; neural-tangents': {}\n",
+             pythons.usual.value_or(none), pythons.neural_tangents.value_or(none));
+}
 
 PeerOutput run_peer(Device device, const std::string& script, const std::string& arguments) {
   if (seconds_of_a_peer == 0) return {{}, "--no-peers"};
   if (device.is_cuda() && device.index() > 0) return {{}, "peers run on the first GPU"};
-  const auto peers = std::filesystem::path(KEEL_SOURCE_DIR) / "bench/peers";
-  const std::string python = python_of(peers, script.ends_with("_nt.py"));
-  const bool is_path = python.find('/') != std::string::npos;
-  if (is_path && !std::filesystem::exists(python))
-    return {{}, "no Python: see bench/peers/setup.sh"};
+  const auto& python = script.ends_with("_nt.py") ? pythons.neural_tangents : pythons.usual;
+  if (!python) return {{}, "no Python: see bench/peers/setup.sh"};
   trim_memory(device);  // theirs to use
-  const std::string command = fmt::format(
-      "timeout -k 5 {} '{}' '{}' --device {} --threads {} {} 2>&1", seconds_of_a_peer, python,
-      (peers / script).string(), device.is_cuda() ? "cuda" : "cpu", thread_count(), arguments);
+  const std::string command =
+      fmt::format("timeout -k 5 {} '{}' '{}' --device {} --threads {} {} 2>&1", seconds_of_a_peer,
+                  *python, (peers_folder() / script).string(), device.is_cuda() ? "cuda" : "cpu",
+                  thread_count(), arguments);
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return {{}, "cannot start it"};
   PeerOutput output = last_object(pipe);

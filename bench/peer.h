@@ -14,13 +14,13 @@ struct PeerOutput {
   std::string problem;
 };
 
-/// What one run of a peer may take from now on, 600 s at first; 0: none is run, and all count as
-/// not measured.
-void limit_peers(int seconds);
+/// To be called first. One run of a peer may take so many seconds; 0: none is run, and all count as
+/// not measured. Says on stderr which Python runs them: KEEL_PEERS_PYTHON, or that of
+/// bench/peers/.venv, or on a GPU python3, if it has PyTorch or JAX; for *_nt.py likewise
+/// KEEL_PEERS_NT_PYTHON, .venv-nt, or python3 with neural_tangents.
+void set_up_peers(Device device, int seconds);
 
-/// Runs bench/peers/<script> with --device and --threads as here. The Python is that of
-/// bench/peers/.venv, or KEEL_PEERS_PYTHON where that is set; for *_nt.py that of .venv-nt, or
-/// KEEL_PEERS_NT_PYTHON.
+/// Runs bench/peers/<script> with --device and --threads as here.
 PeerOutput run_peer(Device device, const std::string& script, const std::string& arguments);
 
 /// The seconds at `field` ("seconds", "cases/forward 100x128") of an output, times `scale`, and

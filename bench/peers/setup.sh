@@ -4,7 +4,7 @@
 #   setup.sh --neural-tangents   .venv-nt as well: neural-tangents with the older JAX it needs
 #   setup.sh --torch-index URL   where pip shall look for PyTorch: an index of CPU builds
 #   setup.sh --any-build         a PyTorch with CUDA's libraries (4 GB) even where there is no GPU
-# A GPU machine usually has its Python already: set KEEL_PEERS_PYTHON to it and leave this script.
+# A GPU machine usually has its Python already, which keel_bench takes (KEEL_PEERS_PYTHON names another).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
