@@ -17,7 +17,8 @@ endif()
 
 set(sections "copy" "layer_norm forward" "layer_norm_relu backward" "adam" "training epoch"
   "transformer step"
-  "empirical NTK" "infinite NTK" "cholesky" "regression to" "exact regression" "protein epoch"
+  "empirical NTK" "infinite NTK" "cholesky" "regression to" "exact regression"
+  "  factor and refine, 300 inputs" "protein epoch"
   "Figure 1")
 string(JSON rows LENGTH "${report}" rows)
 math(EXPR last "${rows} - 1")
