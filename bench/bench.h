@@ -103,24 +103,34 @@ class Report {
   void print_header() const;
   void add(const Row& row);
 
-  /// More peers of a row that was added before they ran: they may take minutes, and a run that is
-  /// cut off by then has the row.
+  /// Runs a section. One that throws has failed, and so has the run, but the others go on.
+  void run_section(const std::string& name, const std::function<void()>& section);
+  bool failed() const { return !failures_.empty(); }
+
+  /// For a section: `peers` is to run others' code and add_peers() to rows that are there by then.
+  /// It waits for run_peers(), and has as many threads then as there are now.
+  void later(std::function<void()> peers);
+  void run_peers();
   void add_peers(const std::string& row, const std::vector<PeerTime>& peers);
 
   /// Work that this run does not measure, by name, and why.
   void leave_out(const std::string& name, const std::string& why);
 
-  /// A section that threw: the others go on, but the run has failed.
-  void fail_section(const std::string& section, const std::string& what);
-  bool failed() const { return !failures_.empty(); }
-
   nlohmann::json json() const;
 
  private:
+  struct Later {
+    std::string section;
+    int threads;
+    std::function<void()> run;
+  };
+
   DeviceInfo info_;  // asked for at the start: a GPU that failed says nothing any more
   Roofline roofline_;
   std::function<void(const Report&)> changed_;
   nlohmann::json rows_ = nlohmann::json::array(), left_out_ = rows_, failures_ = rows_;
+  std::string section_;  // that runs
+  std::vector<Later> later_;
 };
 
 /// <device>-<date>.json in `folder`, with -2, -3, ... where such files exist.

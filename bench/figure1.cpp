@@ -141,15 +141,17 @@ void bench_figure1(Report& report, Device device, const Options& options) {
   bench_breakdown(report, device, options);
   // Peers are timed on fewer epochs and scaled, as their JSON says.
   const double share = static_cast<double>(epochs) / kEpochs;
-  const auto add = [&](const char* name, const std::string& arguments) {
-    report.add_peers(row, {peer_time(name, device, "fig1.py", arguments, share)});
+  const auto add = [&](const std::string& name, const std::string& arguments) {
+    report.later([&report, device, row, share, name, arguments] {
+      report.add_peers(row, {peer_time(name, device, "fig1.py", arguments, share)});
+    });
   };
   add("PyTorch eager", "--peer torch-eager --nets 12 --epochs 100");
   add("PyTorch eager, fused Adam", "--peer torch-eager-fused --nets 12 --epochs 100");
   // A GPU is done with all epochs in seconds, but one net after another.
   for (const std::string peer : {"jax-vmap", "torch-compile", "jax-map"})
-    add(peer.c_str(), fmt::format("--peer {} --epochs {}", peer,
-                                  device.is_cuda() && peer != "jax-map" ? 3000 : 300));
+    add(peer, fmt::format("--peer {} --epochs {}", peer,
+                          device.is_cuda() && peer != "jax-map" ? 3000 : 300));
   check(epochs < kEpochs || worst < 0.02, "bench",
         "a net ends at a loss of {}, wanted less than 0.02", worst);
 }

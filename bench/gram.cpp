@@ -94,12 +94,15 @@ struct Peer {
   double scale = 1;  // our work over theirs
 };
 
-std::vector<PeerTime> run(Device device, const char* which, const std::vector<Peer>& peers) {
-  std::vector<PeerTime> times;
+// Each by itself: the report has one before the next begins.
+void bench_peers(Report& report, Device device, const std::string& row, const char* which,
+                 const std::vector<Peer>& peers) {
   for (const Peer& peer : peers)
-    times.push_back(peer_time(peer.name, device, peer.script,
-                              fmt::format("--case {} {}", which, peer.arguments), peer.scale));
-  return times;
+    report.later([&report, device, row, which, peer] {
+      report.add_peers(row,
+                       {peer_time(peer.name, device, peer.script,
+                                  fmt::format("--case {} {}", which, peer.arguments), peer.scale)});
+    });
 }
 
 void bench_small(Report& report, Device device, std::int64_t n) {
@@ -125,14 +128,13 @@ void bench_small(Report& report, Device device, std::int64_t n) {
   const std::string all = fmt::format("--n {} ", n), some = fmt::format("--n {} ", fewer);
   const std::string row = fmt::format("empirical NTK {0} x {0}, full", n);
   report.add({row, full, 4 * entries, flop, product_note(report, device, flop, full)});
-  report.add_peers(
-      row, run(device, "small",
-               {{"torch.func Jacobian contraction", "gram_torch.py", all + repeats_of_slow(device)},
-                {"neural_tangents structured derivatives", "gram_nt.py", all + "--batch 256"},
-                {"its Jacobian contraction", "gram_nt.py",
-                 some + "--implementation JACOBIAN_CONTRACTION", scale},
-                {"its NTK-vector products", "gram_nt.py",
-                 some + "--batch 128 --repeats 1 --implementation NTK_VECTOR_PRODUCTS", scale}}));
+  bench_peers(report, device, row, "small",
+              {{"torch.func Jacobian contraction", "gram_torch.py", all + repeats_of_slow(device)},
+               {"neural_tangents structured derivatives", "gram_nt.py", all + "--batch 256"},
+               {"its Jacobian contraction", "gram_nt.py",
+                some + "--implementation JACOBIAN_CONTRACTION", scale},
+               {"its NTK-vector products", "gram_nt.py",
+                some + "--batch 128 --repeats 1 --implementation NTK_VECTOR_PRODUCTS", scale}});
   const Tensor into = Tensor::empty({n, n}, DType::f32, device);
   const Timing half = measure(
       device, [&] { Jacobian(net, x).gram_lower_into(into); }, 1, 5);
@@ -173,12 +175,11 @@ void bench_wide(Report& report, Device device, std::int64_t width) {
   const double flop = 2.0 * 2 * n * (weights + outputs * (weights - first));
   const std::string row = fmt::format("empirical NTK 16 x 16 x 8 x 8, 3 x {} units", width);
   report.add({row, time, 4 * weights, flop});
-  report.add_peers(
-      row, run(device, "wide",
-               {{"torch.func Jacobian contraction", "gram_torch.py", repeats_of_slow(device)},
-                {"neural_tangents structured derivatives", "gram_nt.py", ""},
-                {"its NTK-vector products", "gram_nt.py",
-                 "--batch 4 --repeats 1 --implementation NTK_VECTOR_PRODUCTS"}}));
+  bench_peers(report, device, row, "wide",
+              {{"torch.func Jacobian contraction", "gram_torch.py", repeats_of_slow(device)},
+               {"neural_tangents structured derivatives", "gram_nt.py", ""},
+               {"its NTK-vector products", "gram_nt.py",
+                "--batch 4 --repeats 1 --implementation NTK_VECTOR_PRODUCTS"}});
 }
 
 void bench_large(Report& report, Device device, std::int64_t n) {
@@ -209,9 +210,9 @@ void bench_large(Report& report, Device device, std::int64_t n) {
                           product.empty() ? "" : "; ", product)});
   // 3 GB of Jacobians and 58 Tflop: minutes of a CPU.
   if (device.is_cuda())
-    report.add_peers(row, run(device, "small",
-                              {{"torch.func Jacobian contraction, full", "gram_torch.py",
-                                fmt::format("--n {} --repeats 3", n)}}));
+    bench_peers(report, device, row, "small",
+                {{"torch.func Jacobian contraction, full", "gram_torch.py",
+                  fmt::format("--n {} --repeats 3", n)}});
 }
 
 }  // namespace

@@ -75,9 +75,11 @@ void bench_net(Report& report, Device device, std::int64_t n, bool layer_norm) {
   verify();
   const double half = (pairs + static_cast<double>(n)) / 2;
   report.add({what + ", lower triangle", lower, 4 * half, 0, note(lower.median, half)});
-  report.add_peers(what + ", full",
-                   {peer_time("neural_tangents", device, "infinite_nt.py",
-                              fmt::format("--n {}{}", n, layer_norm ? " --layernorm" : ""))});
+  report.later([&report, device, n, layer_norm, row = what + ", full"] {
+    report.add_peers(row,
+                     {peer_time("neural_tangents", device, "infinite_nt.py",
+                                fmt::format("--n {}{}", n, layer_norm ? " --layernorm" : ""))});
+  });
 }
 
 }  // namespace

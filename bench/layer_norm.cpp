@@ -171,7 +171,7 @@ void bench_layer_norm(Report& report, Device device, const Options& options) {
   for (const int threads : thread_choices(device)) {
     const ThreadLimit limit(threads);
     for (const Size& size : sizes) bench_size(report, device, size);
-    bench_peers(report, device, sizes);
+    report.later([&report, device, sizes] { bench_peers(report, device, sizes); });
   }
 }
 

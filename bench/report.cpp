@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "bench.h"
 
@@ -177,6 +178,28 @@ void Report::add(const Row& row) {
   changed_(*this);
 }
 
+void Report::run_section(const std::string& name, const std::function<void()>& section) {
+  section_ = name;
+  try {
+    section();
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "keel_bench: {} failed: {}\n", name, problem.what());
+    failures_.push_back({{"section", name}, {"what", problem.what()}});
+    changed_(*this);
+  }
+}
+
+void Report::later(std::function<void()> peers) {
+  later_.push_back({section_, thread_count(), std::move(peers)});
+}
+
+void Report::run_peers() {
+  for (const Later& each : std::exchange(later_, {})) {
+    const ThreadLimit limit(each.threads);
+    run_section(each.section, each.run);
+  }
+}
+
 void Report::add_peers(const std::string& row, const std::vector<PeerTime>& peers) {
   const auto at = std::find_if(rows_.begin(), rows_.end(),
                                [&](const nlohmann::json& other) { return other["name"] == row; });
@@ -192,12 +215,6 @@ void Report::add_peers(const std::string& row, const std::vector<PeerTime>& peer
 void Report::leave_out(const std::string& name, const std::string& why) {
   fmt::print("{:<52} left out: {}\n", name, why);
   left_out_.push_back({{"name", name}, {"why", why}});
-  changed_(*this);
-}
-
-void Report::fail_section(const std::string& section, const std::string& what) {
-  fmt::print(stderr, "keel_bench: {} failed: {}\n", section, what);
-  failures_.push_back({{"section", section}, {"what", what}});
   changed_(*this);
 }
 

@@ -33,6 +33,19 @@ double flop_of(const TransformerOptions& o, std::int64_t sequences) {
   return 2 * tokens * (3 * (dense + attention) + 2 * width);
 }
 
+void bench_peers(Report& report, Device device, const std::string& row) {
+  const auto torch = [&](const std::string& name, const char* arguments) {
+    const PeerOutput output = run_peer(device, "transformer_torch.py", arguments);
+    report.add_peers(row, {peer_time(name, output)});
+    // keel replays a graph, too.
+    if (device.is_cuda())
+      report.add_peers(row, {peer_time(name + ", CUDA graph", output, 1, "graph/seconds")});
+  };
+  torch("PyTorch eager", "");
+  torch("torch.compile", "--compile");
+  report.add_peers(row, {peer_time("jax", device, "transformer_jax.py", "")});
+}
+
 }  // namespace
 
 void bench_transformer(Report& report, Device device, const Options& options) {
@@ -52,16 +65,7 @@ void bench_transformer(Report& report, Device device, const Options& options) {
     const std::string row = fmt::format("transformer step, {} x {} values, 2 blocks of 64{}",
                                         sequences, step.net.options().length, on_threads(device));
     report.add({row, time, 0, flop_of(step.net.options(), sequences)});
-    const auto torch = [&](const std::string& name, const char* arguments) {
-      const PeerOutput output = run_peer(device, "transformer_torch.py", arguments);
-      report.add_peers(row, {peer_time(name, output)});
-      // keel replays a graph, too.
-      if (device.is_cuda())
-        report.add_peers(row, {peer_time(name + ", CUDA graph", output, 1, "graph/seconds")});
-    };
-    torch("PyTorch eager", "");
-    torch("torch.compile", "--compile");
-    report.add_peers(row, {peer_time("jax", device, "transformer_jax.py", "")});
+    report.later([&report, device, row] { bench_peers(report, device, row); });
   }
 }
 
