@@ -64,6 +64,7 @@ TEST_CASE("command line: bad usage is one line and 2") {
   // What a shell makes of a variable that is not set is no choice of a default.
   for (const std::vector<std::string>& given :
        {std::vector<std::string>{"info", "--out", ""},
+        {"forecast", "--weights", "", "--data", "x", "--target", "x"},
         {"train", "--save-weights", "", "--net", "x", "--data", "x", "--target", "x"}})
     CHECK(usage(given) == fmt::format("keel: usage: {}: got '', wanted a value\n", given[1]));
   CHECK(usage({"--quiet"}).starts_with("keel: usage: "));
