@@ -234,12 +234,14 @@ void check_trained(const CLI::App& app) {
 int run_trained(const TrainedChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
-  const auto [net, zero_biases] =
+  const auto [net, zero_biases, columns] =
       trained_net(choice.net, choice.weights, choice.modules,
                   choice.data.empty() ? "" : choice.standardise, context);
   const TrainingRows rows(choice, net);
   const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"),
                            rows.examples);
+  if (rows.given && !columns.empty())
+    units.check_columns(columns, choice.weights, rows.examples, choice.target);
   const Findings found = examine(choice, net, rows, units, context);
 
   if (found.r2 < 0)

@@ -83,9 +83,7 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
     fits = {{"", "rows", "RMSE", "R^2"}};
     const Fit fit = add_sequence_fit(numbers, fits, "one_step", found.one_step,
                                      {series.begin() + 1, series.end()});
-    if (fit.mean_r2 < 0)
-      context.note(
-          "note: R^2 is below 0: the nets may have been trained on another series than --target");
+    note_another_series(fit, context);
   }
   const TextRows facts = add_bounds(numbers, found.bounds, all.options().seeds, units);
   const Json summary = summarise(context, numbers);

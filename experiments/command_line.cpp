@@ -130,6 +130,10 @@ int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::os
     throw UsageError("usage", fmt::format("got '{}', wanted an option of keel {}: keel help {} "
                                           "shows them",
                                           app.remaining(true).at(0), first, first));
+  } catch (const CLI::ArgumentMismatch& error) {  // "--out: 1 required TEXT missing", and its like
+    const std::string text = error.what();
+    throw UsageError("usage", fmt::format("{}: got {}, wanted one", text.substr(0, text.find(':')),
+                                          text.ends_with(" missing") ? "no value" : "several"));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error, out, err);  // --help, --version
     throw UsageError("usage", error.what());

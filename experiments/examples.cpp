@@ -1,7 +1,9 @@
 #include "examples.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace keel {
 namespace {
@@ -173,6 +175,44 @@ std::vector<double> Standardiser::x_in_own_units(const std::vector<double>& stan
   for (std::size_t i = 0; i < result.size(); ++i)
     result[i] = standardised[i] * x_[i].scale + x_[i].mean;
   return result;
+}
+
+std::string Standardiser::columns() const {
+  nlohmann::json all = nlohmann::json::array();
+  for (std::size_t i = 0; i <= x_.size(); ++i) all.push_back({column(i).mean, column(i).scale});
+  return all.dump();
+}
+
+void Standardiser::check_columns(const std::string& text, const std::string& weights,
+                                 const Examples& examples, const std::string& target) const {
+  using Columns = std::vector<std::array<double, 2>>;
+  Columns columns;
+  try {
+    columns = nlohmann::json::parse(text).get<Columns>();
+  } catch (const nlohmann::json::exception&) {
+    throw DataError(weights, fmt::format("got '{}' for {}, wanted [[mean, deviation], ...]",
+                                         shown(text), kColumnsKey));
+  }
+  if (columns.size() != x_.size() + 1)
+    throw DataError(weights, fmt::format("is of a net trained on {} features, got {}",
+                                         std::ssize(columns) - 1, x_.size()));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    constexpr double kSame = 1e-6;
+    const auto [mean, scale] = columns[i];
+    const double apart = std::abs(mean - column(i).mean) / scale;
+    // A mean that is large beside the deviation is rounded more than that.
+    const double rounding = 1e-12 * std::abs(mean) / scale;
+    if (apart <= kSame + rounding && std::abs(column(i).scale / scale - 1) <= kSame + rounding)
+      continue;
+    throw DataError(
+        weights,
+        fmt::format("is of a net trained on rows whose {} has mean {:.6g} and deviation {:.6g}, "
+                    "got {:.6g} and {:.6g}: wanted --data and --target of its training, as its "
+                    "units are theirs",
+                    i < x_.size() ? fmt::format("feature {}", shown(examples.names[i]))
+                                  : fmt::format("target {}", shown(target)),
+                    mean, scale, column(i).mean, column(i).scale));
+  }
 }
 
 }  // namespace keel

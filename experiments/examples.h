@@ -27,8 +27,9 @@ Examples test_examples(const Table& table, const Table& training, const std::str
 /// A line that says so where only one of the two has a header, and place alone tells; else nothing.
 std::string order_note(const Table& table, const Table& training);
 
-/// What `keel train` writes of --standardise into the metadata of weights.
-inline constexpr const char* kStandardiseKey = "keel.standardise";
+/// What `keel train` writes into the metadata of weights: --standardise; and, unless it is none,
+/// mean and deviation of each feature and of the target: "[[mean, deviation], ...]".
+inline constexpr const char *kStandardiseKey = "keel.standardise", *kColumnsKey = "keel.columns";
 
 enum class Standardise { none, x, xy };
 
@@ -58,10 +59,20 @@ class Standardiser {
   /// Features that never change in training, from which nothing can be learnt.
   const std::vector<std::int64_t>& constant_features() const { return constant_; }
 
+  /// kColumnsKey's text.
+  std::string columns() const;
+
+  /// Throws DataError where `text`, kColumnsKey's of the file `weights`, says that a column of
+  /// `examples`, whose statistics these are, had another mean or deviation in training; `target` is
+  /// its name. Rounding, as of another machine, is no difference.
+  void check_columns(const std::string& text, const std::string& weights, const Examples& examples,
+                     const std::string& target) const;
+
  private:
   struct Column {
     double mean = 0, scale = 1;
   };
+  const Column& column(std::size_t i) const { return i < x_.size() ? x_[i] : y_; }
   std::vector<Column> x_;
   Column y_;
   std::vector<std::int64_t> constant_;

@@ -125,7 +125,8 @@ int run(Choice choice, Context& context) {
   }();
 
   Json numbers = numbers_of(choice, series, forecast);
-  const TextRows fits = add_fits(numbers, forecast, series),
+  const bool given = options.given != nullptr;
+  const TextRows fits = add_fits(numbers, forecast, series, given, context),
                  facts = add_proof(numbers, forecast, series);
   task.folder.write(kPredictions, forecast_csv(forecast, series));
   task.folder.write(kSeries, series_csv(series));

@@ -51,14 +51,16 @@ std::string series_csv(const Series& series) {
   return csv.text();
 }
 
-TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series) {
+TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series, bool given,
+                  const Context& context) {
   const std::vector<double> wanted = series.held_out();
   if (wanted.empty()) return {};
   TextRows table = {{"", "rows", "RMSE", "R^2"}};
   const auto add = [&](const char* name, const MemberRows& rows) {
-    add_sequence_fit(numbers, table, name, rows, wanted);
+    return add_sequence_fit(numbers, table, name, rows, wanted);
   };
-  add("one_step", rows_of(forecast, &ForecastMember::one_step));
+  const Fit one_step = add("one_step", rows_of(forecast, &ForecastMember::one_step));
+  if (given) note_another_series(one_step, context);
   add("rollout", rows_of(forecast, &ForecastMember::rollout));
   // What anyone could have said: as before.
   const auto before = series.values().begin() + series.trained() - 1;

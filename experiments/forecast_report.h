@@ -18,8 +18,10 @@ std::string forecast_csv(const Forecast& forecast, const Series& series);
 std::string series_csv(const Series& series);
 
 /// How well the held-out rows were predicted, in summary.json's numbers; and for people, a row a
-/// line. Neither where none were held out.
-TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series);
+/// line. Neither where none were held out. With a note where nets of `given` seem to be of another
+/// series.
+TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series, bool given,
+                  const Context& context);
 
 /// The same of what was proved, and of the largest prediction that was found.
 TextRows add_proof(Json& numbers, const Forecast& forecast, const Series& series);

@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 
@@ -26,5 +27,6 @@ int main(int argc, char** argv) {
   for (const keel::Setting& setting : keel::better_blas_kernels()) settings.push_back(setting);
   keel::start_again_with(argv, settings);
   keel::say_when_stopped();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file larger than `ulimit -f` is then an error with words
   return keel::run_command_line({argv + 1, argv + argc}, std::cout, std::cerr);
 }

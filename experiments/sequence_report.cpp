@@ -95,4 +95,10 @@ Fit add_sequence_fit(Json& numbers, TextRows& table, const char* name, const Mem
   return fit;
 }
 
+void note_another_series(const Fit& one_step, const Context& context) {
+  if (one_step.mean_r2 < 0)
+    context.note(
+        "note: R^2 is below 0: the nets may have been trained on another series than --target");
+}
+
 }  // namespace keel

@@ -20,4 +20,7 @@ TextRows add_bounds(Json& numbers, const std::vector<SequenceBound>& of_members,
 Fit add_sequence_fit(Json& numbers, TextRows& table, const char* name, const MemberRows& predicted,
                      const std::vector<double>& wanted);
 
+/// A note where the one-step predictions of nets from a file fit worse than the series' mean does.
+void note_another_series(const Fit& one_step, const Context& context);
+
 }  // namespace keel

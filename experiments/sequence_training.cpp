@@ -36,8 +36,9 @@ Group train_group(const TransformerOptions& options, const SequenceTraining& tra
   for (std::size_t s = 0; s < group.loss.size(); ++s) {
     group.loss[s] /= static_cast<double>(training.steps - last_tenth);
     check(std::isfinite(group.loss[s]), training.who,
-          "got loss {} at the end of the training of seed {}, wanted a finite one", group.loss[s],
-          options.seeds[s]);
+          "got loss {} at the end of the training of seed {}, wanted a finite one: try a "
+          "smaller learning rate",
+          std::abs(group.loss[s]), options.seeds[s]);  // of a NaN without its sign
   }
   return group;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <ostream>
 
@@ -167,7 +168,9 @@ int run_train(const Choice& choice, Context& context) {
 
   const Net net = frozen(task.net, inputs_of(task, context));
   if (!choice.save_weights.empty()) {
-    save_weights(net, choice.save_weights, {{kStandardiseKey, choice.standardise}});
+    std::map<std::string, std::string> notes = {{kStandardiseKey, choice.standardise}};
+    if (choice.standardise != "none") notes[kColumnsKey] = task.standardiser.columns();
+    save_weights(net, choice.save_weights, notes);
     if (task.net.mixes_rows())
       context.note(fmt::format(
           "note: the weights in {} took the batchnorms in; they are of '{}', in float64",

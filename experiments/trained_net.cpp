@@ -50,7 +50,11 @@ TrainedNet trained_net(const std::string& net, const std::string& weights,
   options.device = context.device;
   const Spec spec = parse_spec(net);
   TrainedNet result{
-      Net(without_batch_norms(spec), input_width(spec, content, weights, modules), options), {}};
+      Net(without_batch_norms(spec), input_width(spec, content, weights, modules), options),
+      {},
+      {}};
+  if (const auto found = content.metadata.find(kColumnsKey); found != content.metadata.end())
+    result.columns = found->second;
   result.zero_biases = load_weights(result.net, weights, {MissingBias::zero, modules, spec});
   if (!result.zero_biases.empty())
     context.note(fmt::format(

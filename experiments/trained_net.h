@@ -12,6 +12,7 @@ namespace keel {
 struct TrainedNet {
   Net net;                               ///< without its batchnorms, which its weights took in
   std::vector<std::string> zero_biases;  ///< those that the file does not have
+  std::string columns;                   ///< what the file has for kColumnsKey; "" for nothing
 };
 
 /// Of SPEC `net`, batchnorms as they are in evaluation, in float64 on the context's device; how

@@ -40,6 +40,14 @@ const Tensor& find(const SafeTensors& content, const std::string& path, const st
   return *found;
 }
 
+// Of two data texts, the fingerprints of inputs and targets.
+const char* what_differs(const std::string& had, const std::string& wanted) {
+  const std::size_t had_x = had.find('-'), wanted_x = wanted.find('-');
+  const bool x = had.substr(0, had_x) != wanted.substr(0, wanted_x);
+  const bool y = had_x == had.npos || had.substr(had_x) != wanted.substr(wanted_x);
+  return x && y ? "inputs and targets" : x ? "inputs" : "targets";
+}
+
 }  // namespace
 
 std::string net_text(const Net& net) {
@@ -97,7 +105,9 @@ void read_checkpoint(const std::string& path, Checkpoint& into) {
           content.metadata[what], wanted);
   };
   check_same("net", into.net);
-  check_same("data", into.data);
+  check(content.metadata["data"] == into.data, kTag, "{}: is of other {}: data '{}', wanted '{}'",
+        path, what_differs(content.metadata["data"], into.data), content.metadata["data"],
+        into.data);
   check_same("options", into.options);
 
   const std::int64_t members = into.losses.size(0), epochs = into.losses.size(1);

@@ -9,8 +9,9 @@
 namespace keel {
 
 struct Checkpoint {
-  std::string net, data, options;  ///< what it belongs to, in words; data is a fingerprint
-  Tensor parameters;               ///< flat
+  std::string net, data,
+      options;        ///< what it belongs to, in words; data: fingerprints of inputs-targets
+  Tensor parameters;  ///< flat
   std::vector<Tensor> moments;     ///< flat
   Tensor losses;                   ///< float64 [S, epochs]: at least those that are done
   std::vector<std::int64_t> done;  ///< epochs, by member

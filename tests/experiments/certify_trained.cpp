@@ -48,11 +48,12 @@ struct Trained {
   }
 
   Ran certify(std::vector<std::string> more) const {
-    std::vector<std::string> arguments = {
-        "certify",  "--mode", "trained",      "--weights", weights,   "--out", folder / "out",
-        "--device", "cpu",    "--directions", "16",        "--steps", "5"};
-    if (std::find(more.begin(), more.end(), "--net") == more.end())
-      arguments.insert(arguments.end(), {"--net", spec});
+    std::vector<std::string> arguments = {"certify",      "--mode",   "trained", "--out",
+                                          folder / "out", "--device", "cpu",     "--directions",
+                                          "16",           "--steps",  "5"};
+    for (const auto& [name, value] : {std::pair("--net", spec), {"--weights", weights}})
+      if (std::find(more.begin(), more.end(), name) == more.end())
+        arguments.insert(arguments.end(), {name, value});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_keel(arguments);
   }
@@ -85,6 +86,16 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
     CHECK(own["features"] == 2);
     CHECK(!own.contains("exceeded_at"));
 
+    // Of other rows the units would be others.
+    const std::string more = net.folder.file("more.csv", content_of(net.table) + "9,9,900\n");
+    for (const char* target : {"y", "b"}) {
+      const std::string& table = *target == 'y' ? more : net.table;
+      ran = net.certify({"--data", table, "--target", target, "--standardise", standardise});
+      CHECK(ran.code == 1);
+      CHECK(ran.err.starts_with("keel: " + net.weights + ": is of a net trained on rows whose "));
+      CHECK(ran.err.find(*target == 'y' ? "feature a has mean " : "feature y has mean ") !=
+            std::string::npos);
+    }
     ran = net.certify({"--data", net.table, "--target", "y", "--standardise", standardise});
     REQUIRE(ran.code == 0);
     CHECK(ran.out.find("proved: f(x) is never outside") != std::string::npos);
@@ -208,9 +219,21 @@ TEST_CASE("certify trained: an interval for each output") {
 
 TEST_CASE("certify trained: a note where the net does not fit the rows") {
   const Trained net;
-  const Ran ran = net.certify({"--data", net.table, "--target", "a"});
+  const auto reordered = [&](const std::string& weights) {  // its columns are not its file's
+    return net.certify({"--data", net.table, "--target", "a", "--weights", weights});
+  };
+  CHECK(reordered(net.weights).code == 1);
+  SafeTensors older = read_safetensors(net.weights);
+  older.metadata.erase("keel.columns");  // as PyTorch's, or an older keel's
+  write_safetensors(net.folder / "older.safetensors", older);
+  const Ran ran = reordered(net.folder / "older.safetensors");
   CHECK(ran.code == 0);
   CHECK(ran.err.starts_with("note: R^2 is below 0: "));
+  for (const char* text : {"", "[[1, 2]", "[1, 2, 3]", "[[1, null], [1, 2], [1, 2]]"}) {
+    older.metadata["keel.columns"] = text;
+    write_safetensors(net.folder / "older.safetensors", older);
+    CHECK(reordered(net.folder / "older.safetensors").code == (*text ? 1 : 0));
+  }
   CHECK(net.certify({"--data", net.table, "--target", "y"}).err == "");
   CHECK(net.certify({}).err ==
         fmt::format("note: {} is of a net that keel trained with --standardise x: without --data "
@@ -240,7 +263,7 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
           "keel wrote it, by layers' numbers; wanted no names of modules");
   refused({"--modules", " "}, 2, "--modules: got no words");
   refused({"--net", "dense(16) layernorm relu dense(8) relu dense(1)"}, 1, "has shape");
-  refused({"--weights", net.table, "--net", kNet}, 2, "--weights");
+  refused({"--weights", net.table}, 1, "t.csv: truncated or no safetensors file");
 
   refused({"--data", net.table, "--target", "y", "--standardise", "xy"}, 1,
           "is of a net that keel trained with --standardise x, got xy");

@@ -61,6 +61,9 @@ TEST_CASE("command line: bad usage is one line and 2") {
     CHECK(usage({"info", "--seed", seed}) ==
           fmt::format("keel: usage: --seed: got '{}', wanted a whole number from 0 to 2^64 - 1\n",
                       seed));
+  CHECK(usage({"info", "--out", "a", "--out", "b"}) ==
+        "keel: usage: --out: got several, wanted one\n");
+  CHECK(usage({"info", "--out"}) == "keel: usage: --out: got no value, wanted one\n");
   // What a shell makes of a variable that is not set is no choice of a default.
   for (const std::vector<std::string>& given :
        {std::vector<std::string>{"info", "--out", ""},

@@ -250,8 +250,8 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
         std::string::npos);
   const std::string y_print = fingerprint(targets());
   CHECK(message(Net(kSpec, 2), normal({30, 2}, {5, 0}), options) ==
-        head + "is of data '" + fingerprint(inputs()) + "-" + y_print + "', wanted '" +
-            fingerprint(normal({30, 2}, {5, 0})) + "-" + y_print + "'");
+        head + "is of other inputs: data '" + fingerprint(inputs()) + "-" + y_print +
+            "', wanted '" + fingerprint(normal({30, 2}, {5, 0})) + "-" + y_print + "'");
   TrainOptions slower = options;
   slower.optimiser = AdamOptions{.lr = 0.1};
   slower.batch = 5;
