@@ -261,8 +261,8 @@ Run declare_regress(CLI::App& app) {
   app.add_option(
          "--std", choice->std,
          "the std column: gp, of a Gaussian process with the kernel as covariance (default); "
-         "ensemble, of wide nets trained from other seeds; none. They are of the kernel's size, "
-         "whatever the target's is: with --standardise xy both are 1")
+         "ensemble, of wide nets trained from other seeds; none. They presume a target as "
+         "large as the kernel: --standardise xy makes it so")
       ->check(one_of({"gp", "ensemble", "none"}));
   app.add_option("--time", choice->time,
                  "stop gradient flow on half the summed squared error at this time")
