@@ -46,6 +46,7 @@ std::optional<double> by_clock_of_gpu([[maybe_unused]] Device device,
   if (device.is_cpu()) return {};
   f();
   synchronize(device);
+  const bool once = measures_once();
   constexpr int kTrials = 5;
   const auto start = std::chrono::steady_clock::now();
   for (int call = 0; call < kTrials; ++call) f();
@@ -54,11 +55,11 @@ std::optional<double> by_clock_of_gpu([[maybe_unused]] Device device,
   const double host = queued.count() / kTrials;
   // The stream is kept waiting until all calls are queued: the host's time for them does not count.
   // As many as take it 5 ms, and fewer than fill the queue.
-  const int calls = measures_once() ? 1 : static_cast<int>(std::clamp(5e-3 / host, 1.0, 100.0));
-  double pause = measures_once() ? 0 : 1.5 * host * calls + 2e-4;
+  const int calls = once ? 1 : static_cast<int>(std::clamp(5e-3 / host, 1.0, 100.0));
+  double pause = once ? 0 : 1.5 * host * calls + 2e-4;
   Mark begin, end;
   std::vector<double> times;
-  while (times.size() < (measures_once() ? 1 : 20)) {
+  while (times.size() < (once ? 1 : 20)) {
     cuda_check(cudaLaunchHostFunc(stream_of(device), sleep, &pause), "cudaLaunchHostFunc");
     begin.set(device);
     for (int call = 0; call < calls; ++call) f();

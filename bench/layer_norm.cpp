@@ -96,7 +96,7 @@ void bench_size(Report& report, Device device, const Size& size) {
     copied = measure(device, [&] { copy(into, x); });
   }
   report.add({row_name("copy", size, device), copied, 2 * once});
-  const auto add = [&](const std::string& what, const std::function<void()>& f, double arrays) {
+  const auto add = [&](const std::string& what, double arrays, const std::function<void()>& f) {
     const Timing time = measure(device, f);
     report.add({.name = row_name(what, size, device),
                 .time = time,
@@ -107,15 +107,13 @@ void bench_size(Report& report, Device device, const Size& size) {
   for (const Case norm : {Case{false}, Case{true}}) {
     verify(norm, x, d_out, gain, bias);
     const std::string name = norm.name();
-    add(
-        name + " forward", [&] { norm(x, gain, bias); }, 2);
+    add(name + " forward", 2, [&] { norm(x, gain, bias); });
     Tape tape;
     const Var vx = tape.leaf(x), vg = tape.leaf(gain), vb = tape.leaf(bias);
     const Var out = norm(vx, vg, vb);
     DropInput gradients(vx);
     // Reads x and d_out, writes d_x.
-    add(
-        name + " backward", [&] { tape.backward(out, d_out, gradients); }, 3);
+    add(name + " backward", 3, [&] { tape.backward(out, d_out, gradients); });
   }
 }
 

@@ -150,4 +150,12 @@ PeerTime peer_time(const std::string& name, Device device, const std::string& sc
   return peer_time(name, run_peer(device, script, arguments), scale);
 }
 
+void add_training_peer(Report& report, const std::string& row, const std::string& name,
+                       Device device, const std::string& script, const std::string& arguments) {
+  const PeerOutput output = run_peer(device, script, arguments);
+  report.add_peers(row, {peer_time(name, output)});
+  if (device.is_cuda())
+    report.add_peers(row, {peer_time(name + ", CUDA graph", output, 1, "graph/seconds")});
+}
+
 }  // namespace keel::bench

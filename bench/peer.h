@@ -33,4 +33,9 @@ PeerTime peer_time(const std::string& name, const PeerOutput& output, double sca
 PeerTime peer_time(const std::string& name, Device device, const std::string& script,
                    const std::string& arguments, double scale = 1);
 
+/// Adds a script of PyTorch's that trains to a row: as it is, and on a GPU, as keel replays a graph
+/// there, its step as a CUDA graph, too.
+void add_training_peer(Report& report, const std::string& row, const std::string& name,
+                       Device device, const std::string& script, const std::string& arguments);
+
 }  // namespace keel::bench

@@ -74,11 +74,7 @@ void bench_protein(Report& report, Device device, const Options& options) {
                              options.size(5, 1)),
               0, flop});
   report.later([&report, device, row] {
-    const PeerOutput torch = run_peer(device, "protein_epoch.py", "");
-    report.add_peers(row, {peer_time("PyTorch", torch)});
-    // keel replays a graph, too.
-    if (device.is_cuda())
-      report.add_peers(row, {peer_time("PyTorch, CUDA graph", torch, 1, "graph/seconds")});
+    add_training_peer(report, row, "PyTorch", device, "protein_epoch.py", "");
   });
 }
 

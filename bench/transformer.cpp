@@ -34,15 +34,8 @@ double flop_of(const TransformerOptions& o, std::int64_t sequences) {
 }
 
 void bench_peers(Report& report, Device device, const std::string& row) {
-  const auto torch = [&](const std::string& name, const char* arguments) {
-    const PeerOutput output = run_peer(device, "transformer_torch.py", arguments);
-    report.add_peers(row, {peer_time(name, output)});
-    // keel replays a graph, too.
-    if (device.is_cuda())
-      report.add_peers(row, {peer_time(name + ", CUDA graph", output, 1, "graph/seconds")});
-  };
-  torch("PyTorch eager", "");
-  torch("torch.compile", "--compile");
+  add_training_peer(report, row, "PyTorch eager", device, "transformer_torch.py", "");
+  add_training_peer(report, row, "torch.compile", device, "transformer_torch.py", "--compile");
   report.add_peers(row, {peer_time("jax", device, "transformer_jax.py", "")});
 }
 

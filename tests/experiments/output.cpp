@@ -1,13 +1,11 @@
 #include "../../experiments/output.h"
 
-#include <sys/resource.h>
-
 #include <atomic>
-#include <csignal>
 #include <filesystem>
 #include <thread>
 
 #include "../../core/error.h"
+#include "../full_disk.h"
 #include "helpers.h"
 
 namespace keel {
@@ -62,15 +60,10 @@ TEST_CASE("output: a link is followed, and permissions stay") {
 TEST_CASE("output: a full disk leaves the old file and nothing else") {
   const TemporaryFolder folder;
   write_file(folder / "a.txt", "old");
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small{1000, before.rlim_max};
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &small);
-  const std::string message =
-      message_of<Error>([&] { write_file(folder / "a.txt", std::string(5000, 'x')); });
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  const std::string message = [&] {
+    const FullDisk full;
+    return message_of<Error>([&] { write_file(folder / "a.txt", std::string(5000, 'x')); });
+  }();
   CHECK(message == "output: cannot write '" + folder / "a.txt" + "': File too large");
   CHECK(content_of(folder / "a.txt") == "old");
   CHECK(folder.names() == Names{"a.txt"});
