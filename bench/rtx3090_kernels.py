@@ -77,7 +77,7 @@ def layer_norm_kernels():
     for width, back_threads in ((64, 128), (128, 128), (256, 128), (768, 128), (4096, 512)):
         for op, threads in (("Forward", 128), ("Backward", back_threads)):
             for relu in (False, True):
-                program = f"LayerNorm{op}<float, true, {'true' if relu else 'false'}>"
+                program = f"LayerNorm{op}<float, true, true, {'true' if relu else 'false'}>"
                 label = f"layer_norm{'_relu' * relu} {op.lower()}, {width} columns"
                 kernels[f"ln{'r' * relu} {op} {width}"] = Kernel(
                     label, row_program(program), width, threads, runs="whole",

@@ -146,15 +146,15 @@ int main() {
 PROBE = """
 #include "kernels/kernel_map.h"
 using namespace keel;
-#define KEEL_PROBE(name, ...)                                                \\
+#define KEEL_PROBE(name, flags, ...)                                         \\
   extern "C" __global__ void name(KernelMap map, const double* in, double* out) { \\
-    const PairState s = through_##name(map, {in[0], in[1]} __VA_ARGS__);     \\
+    const PairState s = through_##name flags(map, {in[0], in[1]} __VA_ARGS__); \\
     out[0] = s.k;                                                            \\
     out[1] = s.theta;                                                        \\
   }
-KEEL_PROBE(dense)
-KEEL_PROBE(relu, , in[2], in[3])
-KEEL_PROBE(layer_norm, , in[2], in[3])
+KEEL_PROBE(dense, )
+KEEL_PROBE(relu, , , in[2], in[3])
+KEEL_PROBE(layer_norm, <false>, , in[2], in[3])
 """
 
 # SASS instructions of the double pipe that one of PTX becomes where it is not one: Newton steps.

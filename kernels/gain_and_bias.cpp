@@ -16,9 +16,13 @@ void check_columns(const char* op, const char* name, const Tensor& x, const Tens
 
 }  // namespace
 
+void check_gain(const char* op, const Var& x, const Var& gain, bool members_may_have_their_own) {
+  check_columns(op, "gain", x.value(), gain.value(), members_may_have_their_own);
+}
+
 void check_gain_and_bias(const char* op, const Var& x, const Var& gain, const Var& bias,
                          bool members_may_have_their_own) {
-  check_columns(op, "gain", x.value(), gain.value(), members_may_have_their_own);
+  check_gain(op, x, gain, members_may_have_their_own);
   check_columns(op, "bias", x.value(), bias.value(), members_may_have_their_own);
   check<ShapeError>(gain.shape() == bias.shape(), op, "got gain {} and bias {}, wanted one shape",
                     gain.shape(), bias.shape());

@@ -16,11 +16,13 @@ struct KernelMap {
   double weight = 1, bias = 0, from_k = 0;
   double constant = 0;  // layer_norm: added to Theta, too
 
-  // relu, mixture: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi'].
+  // relu, mixture: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi']. layer_norm: of gain u u',
+  // which stays with its unit, what the mean that is taken away leaves: gain m m' is the same in
+  // all units.
   double gain = 0;
   Mixture mixture{};  // mixture: phi
 
-  double eps = 0;  // layer_norm
+  double eps = 0, centred = 1;  // layer_norm; centred 0: RMSNorm, which takes no mean away
 
   /// Rows of a table that keep what the map needs of each input: q for relu; q and 1 / (q + s^2) of
   /// each term for mixture; the mean and 1 / standard deviation for layer_norm.
@@ -63,9 +65,13 @@ KEEL_HD KEEL_INLINE PairState mixture_share(const KernelMap& map, PairState s, d
   return {weight * m.value, weight * theta};
 }
 
+/// kShare: there is a gain's share whose mean is taken away, which is rare.
+template <bool kShare>
 KEEL_HD inline PairState through_layer_norm(const KernelMap& map, PairState s, double means,
                                             double scales) {
-  return {(s.k - means) * scales, s.theta * scales + map.constant};
+  double theta = s.theta;
+  if constexpr (kShare) theta += map.gain * means;
+  return {(s.k - means) * scales, theta * scales + map.constant};
 }
 
 /// One input by itself: K and Theta at (x, x), and the mean of what the layer put out.
@@ -108,11 +114,12 @@ KEEL_HD void follow(const KernelMap& map, Diagonal& d, Emit emit) {
       break;
     }
     case KernelMap::Kind::layer_norm: {
-      const double variance = q - d.mean * d.mean + map.eps;
+      const double taken = map.centred * d.mean, variance = q - taken * taken + map.eps;
       const double scale = variance > 0 ? 1 / std::sqrt(variance) : 0;
-      emit(0, d.mean);
+      mean = (d.mean - taken) * scale;
+      emit(0, taken);
       emit(1, scale);
-      s = through_layer_norm(map, s, d.mean * d.mean, scale * scale);
+      s = through_layer_norm<true>(map, s, taken * taken, scale * scale);
       break;
     }
   }

@@ -97,14 +97,10 @@ struct Pairs {
           map.gain != 0 ? mixture<true>(g, map, at, count, a, b, k, t)
                         : mixture<false>(g, map, at, count, a, b, k, t);
           break;
-        case KernelMap::Kind::layer_norm: {
-          const double mean = a[0], scale = a[n_a];
-          const double *means = b, *scales = b + n_b;
-          g.each(count, [&](auto j) {
-            set(k, t, j, through_layer_norm(map, {k[j], t[j]}, mean * means[j], scale * scales[j]));
-          });
+        case KernelMap::Kind::layer_norm:
+          map.gain != 0 ? layer_norm<true>(g, map, count, a, b, k, t)
+                        : layer_norm<false>(g, map, count, a, b, k, t);
           break;
-        }
       }
       a += map.rows() * n_a;
       b += map.rows() * n_b;
@@ -130,6 +126,17 @@ struct Pairs {
   KEEL_HD static void set(Row& k, Row& t, Index j, PairState s) {
     k[j] = s.k;
     t[j] = s.theta;
+  }
+
+  template <bool kShare, class Group, class Row>
+  KEEL_HD void layer_norm(Group g, const KernelMap& map, int64_t count, const double* a,
+                          const double* b, Row& k, Row& t) const {
+    const double mean = a[0], scale = a[n_a];
+    const double *means = b, *scales = b + n_b;
+    g.each(count, [&](auto j) {
+      set(k, t, j,
+          through_layer_norm<kShare>(map, {k[j], t[j]}, mean * means[j], scale * scales[j]));
+    });
   }
 
   template <bool kCross, class Group, class Row>

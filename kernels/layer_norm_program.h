@@ -3,6 +3,11 @@
 //   xhat = (x - mean) / sqrt(var + eps),  out = gain * xhat + bias,  then relu where fused
 //   Ba, Kiros and Hinton, Layer Normalization (2016), eq. 3 and 4.
 //
+// RMSNorm is the same without centring: no mean is taken away, and there is no bias.
+//
+//   xhat = x / sqrt(mean of x^2 + eps),  out = gain * xhat,  then relu where fused
+//   Zhang and Sennrich, Root Mean Square Layer Normalization (2019), eq. 4.
+//
 // The mean is kept relative to the row's first element: (x - first) - center. Neither a mean of 1e3
 // costs digits that way, nor does a constant row leave a rounding error for eps = 0 to blow up.
 #pragma once
@@ -22,16 +27,16 @@ struct LayerNormShape {
   T eps;
 };
 
-/// Standardises a row and applies gain and bias. Rows of up to 1e30 do not overflow: where the
-/// plain variance leaves the number range, it is computed again from the row divided by a power of
-/// two near its largest entry.
-template <class T, bool kAffine, bool kRelu>
+/// Standardises a row and applies gain and bias; what is not centred takes no mean away, and has no
+/// bias. Rows of up to 1e30 do not overflow: where the plain variance leaves the number range, it
+/// is computed again from the row divided by a power of two near its largest entry.
+template <class T, bool kCentred, bool kAffine, bool kRelu>
 struct LayerNormForward {
   using Scalar = T;
   static constexpr bool kLongRuns = true, kRereads = true;
   LayerNormShape<T> shape;
   const T *x, *gain, *bias;
-  T *out, *center, *rstd;  // center and rstd [rows]: what the pullback needs
+  T *out, *center, *rstd;  // center and rstd [rows]: what the pullback needs, the former if centred
 
   Runs runs() const { return runs_of(shape.cols, x, gain, bias, out); }
 
@@ -40,10 +45,11 @@ struct LayerNormForward {
     const int64_t cols = shape.cols;
     const T* source = x + row * cols;
     const auto xr = g.load(cols, source);
-    const T first = source[0];
+    const T first = kCentred ? source[0] : T(0);
     const T n = static_cast<T>(cols);
 
-    T mean = g.sum(cols, [&](auto i) { return xr[i] - first; }) / n;
+    T mean = 0;
+    if constexpr (kCentred) mean = g.sum(cols, [&](auto i) { return xr[i] - first; }) / n;
     const T variance = g.sum(cols, [&](auto i) {
       const T centred = (xr[i] - first) - mean;
       return centred * centred;
@@ -52,17 +58,21 @@ struct LayerNormForward {
     if (out_of_range(variance)) rescaled(g, xr, first, mean, scale);
 
     g.once([&] {
-      center[row] = mean;
+      if constexpr (kCentred) center[row] = mean;
       rstd[row] = scale;
     });
     T* target = out + row * cols;
-    if constexpr (kAffine) {
+    if constexpr (kAffine && kCentred) {
       const int64_t offset = member_offset(row, shape.member_rows, shape.gain_stride);
       const auto gain_row = g.load(cols, gain + offset);
       const auto bias_row = g.load(cols, bias + offset);
       g.store(cols, target, [&](auto i) {
         return activated(multiply_add(((xr[i] - first) - mean) * scale, gain_row[i], bias_row[i]));
       });
+    } else if constexpr (kAffine) {
+      const auto gain_row =
+          g.load(cols, gain + member_offset(row, shape.member_rows, shape.gain_stride));
+      g.store(cols, target, [&](auto i) { return activated(product(xr[i] * scale, gain_row[i])); });
     } else {
       g.store(cols, target, [&](auto i) { return activated(((xr[i] - first) - mean) * scale); });
     }
@@ -74,7 +84,8 @@ struct LayerNormForward {
     return z;
   }
 
-  // A constant row has variance 0: with eps = 0 its xhat is defined as 0, not 0/0.
+  // A constant row has variance 0, one of zeros if not centred: with eps = 0 its xhat is defined as
+  // 0, not 0/0.
   KEEL_HD static T inverse_deviation(T variance) {
     return variance == 0 ? T(0) : T(1) / std::sqrt(variance);
   }
@@ -97,7 +108,9 @@ struct LayerNormForward {
     }
     const T shrink = 2 / power_of_two_in(largest), n = static_cast<T>(cols);
     const T small_first = first * shrink;
-    const T small_mean = g.sum(cols, [&](auto i) { return xr[i] * shrink - small_first; }) / n;
+    T small_mean = 0;
+    if constexpr (kCentred)
+      small_mean = g.sum(cols, [&](auto i) { return xr[i] * shrink - small_first; }) / n;
     const T small_variance = g.sum(cols, [&](auto i) {
       const T centred = (xr[i] * shrink - small_first) - small_mean;
       return centred * centred;
@@ -111,11 +124,12 @@ struct LayerNormForward {
 ///   d_xhat = d_z gain,  d_x = rstd (d_xhat - mean(d_xhat) - xhat mean(d_xhat xhat)),
 ///   d_gain = sum over rows of d_z xhat,  d_bias = sum over rows of d_z.
 /// For d_x: xhat_i moves with x_j by rstd (1[i = j] - 1/n - xhat_i xhat_j / n), whatever eps is, as
-/// mean and variance move by 1/n and 2 (x_j - mean) / n; contract that with d_xhat.
+/// mean and variance move by 1/n and 2 (x_j - mean) / n; contract that with d_xhat. Not centred,
+/// d_x lacks mean(d_xhat), as no mean moves, and there is no d_bias.
 /// x and d_out are read once, d_x is written once; a chunk writes its own sums to part_gain[chunk]
 /// and part_bias[chunk], which sum_rows then adds in a fixed order. Chunks of one row leave the
 /// derivative of each sample.
-template <class T, bool kAffine, bool kRelu>
+template <class T, bool kCentred, bool kAffine, bool kRelu>
 struct LayerNormBackward {
   using Scalar = T;
   static constexpr bool kRereads = true;
@@ -136,7 +150,7 @@ struct LayerNormBackward {
     const int64_t begin = member * shape.member_rows + chunk % member_chunks * chunk_rows;
     const int64_t member_end = (member + 1) * shape.member_rows;
     const int64_t end = begin + chunk_rows < member_end ? begin + chunk_rows : member_end;
-    if constexpr (kAffine) {
+    if constexpr (kAffine && kCentred) {
       const auto gain_row = g.load(cols, gain + member * shape.gain_stride);
       const auto bias_row = g.load(cols, bias + member * shape.gain_stride);
       auto d_gain = g.zeros(cols, part_gain + chunk * cols);
@@ -153,6 +167,15 @@ struct LayerNormBackward {
           });
       g.flush(cols, d_gain, part_gain + chunk * cols);
       g.flush(cols, d_bias, part_bias + chunk * cols);
+    } else if constexpr (kAffine) {
+      const auto gain_row = g.load(cols, gain + member * shape.gain_stride);
+      auto d_gain = g.zeros(cols, part_gain + chunk * cols);
+      each_row(
+          g, begin, end,
+          [&](auto i, T xhat, T d) { return kRelu && product(xhat, gain_row[i]) <= 0 ? T(0) : d; },
+          [&](auto i, T d_z) { return product(d_z, gain_row[i]); },
+          [&](auto i, T xhat, T d_z) { d_gain[i] = multiply_add(d_z, xhat, d_gain[i]); });
+      g.flush(cols, d_gain, part_gain + chunk * cols);
     } else {
       each_row(
           g, begin, end, [](auto, T xhat, T d) { return kRelu && xhat <= 0 ? T(0) : d; },
@@ -176,9 +199,9 @@ struct LayerNormBackward {
     const int64_t cols = shape.cols;
     const auto load = [&](int64_t row) {
       const T* source = x + row * cols;
-      return Row<decltype(g.load(cols, source))>{g.load(cols, source),
-                                                 g.load(cols, d_out + row * cols), source[0],
-                                                 center[row], rstd[row]};
+      return Row<decltype(g.load(cols, source))>{
+          g.load(cols, source), g.load(cols, d_out + row * cols), kCentred ? source[0] : T(0),
+          kCentred ? center[row] : T(0), rstd[row]};
     };
     if constexpr (std::is_pointer_v<decltype(g.load(cols, x))>) {
       for (int64_t row = begin; row < end; ++row)
@@ -199,13 +222,21 @@ struct LayerNormBackward {
     const int64_t cols = shape.cols;
     const auto xhat_at = [&](auto i) { return ((r.x[i] - r.first) - r.mean) * r.scale; };
 
-    const auto sums = g.sum(cols, [&](auto i) {
-      const T xhat = xhat_at(i);
-      const T d_xhat = scaled(i, masked(i, xhat, r.d[i]));
-      return Sums<T, 2>{{d_xhat, product(d_xhat, xhat)}};
-    });
-    const T mean_d = sums[0] / static_cast<T>(cols);
-    const T mean_dx = sums[1] / static_cast<T>(cols);
+    T mean_d = 0, mean_dx = 0;
+    if constexpr (kCentred) {
+      const auto sums = g.sum(cols, [&](auto i) {
+        const T xhat = xhat_at(i);
+        const T d_xhat = scaled(i, masked(i, xhat, r.d[i]));
+        return Sums<T, 2>{{d_xhat, product(d_xhat, xhat)}};
+      });
+      mean_d = sums[0] / static_cast<T>(cols);
+      mean_dx = sums[1] / static_cast<T>(cols);
+    } else {
+      mean_dx = g.sum(cols, [&](auto i) {
+        const T xhat = xhat_at(i);
+        return product(scaled(i, masked(i, xhat, r.d[i])), xhat);
+      }) / static_cast<T>(cols);
+    }
 
     g.store(cols, d_x + row * cols, [&](auto i) {
       const T xhat = xhat_at(i);

@@ -13,6 +13,8 @@ inline std::vector<OpCase> norm_cases() {
   const auto one = [](I n, I d) { return S{{n, d}}; };
   const auto members = [](I n, I d) { return S{{3, n, d}}; };
   const auto norm = [](I n, I d) { return S{{n, d}, {d}, {d}}; };
+  const auto scaled = [](I n, I d) { return S{{n, d}, {d}}; };
+  const auto scaled_members = [](I n, I d) { return S{{3, n, d}, {3, d}}; };
   const auto norm_members = [](I n, I d) { return S{{3, n, d}, {3, d}, {3, d}}; };
   return {
       {.name = "layer_norm",
@@ -88,6 +90,76 @@ inline std::vector<OpCase> norm_cases() {
        .bad_call =
            [] {
              layer_norm_relu(zeros({2, 3}), zeros({3}), Tensor());
+           },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "rms_norm",
+       .inputs = scaled,
+       .op = [](V v) { return rms_norm(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::rms_norm(a[0], &a[1], kRmsEps); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             rms_norm(zeros({4096, 768}), zeros({512}));
+           },
+       .complaint = "rms_norm: gain [512] has 512 elements, x [4096, 768] needs 768"},
+      {.name = "rms_norm, members",
+       .inputs = scaled_members,
+       .op = [](V v) { return rms_norm(v[0], v[1], 1e-3); },
+       .expected = [](const A& a) { return oracle::rms_norm(a[0], &a[1], 1e-3); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             rms_norm(zeros({2, 3}), -1);
+           },
+       .complaint = "rms_norm: got eps -1, wanted eps >= 0"},
+      {.name = "rms_norm, members sharing a gain",
+       .inputs =
+           [](I n, I d) {
+             return S{{3, n, d}, {d}};
+           },
+       .op = [](V v) { return rms_norm(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::rms_norm(a[0], &a[1], kRmsEps); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             rms_norm(zeros({2, 0}));
+           },
+       .complaint = "rms_norm: got x [2, 0], wanted at least one column"},
+      {.name = "rms_norm, plain, eps 0",
+       .inputs = one,
+       .op = [](V v) { return rms_norm(v[0], 0); },
+       .expected = [](const A& a) { return oracle::rms_norm(a[0], nullptr, 0); },
+       .tolerance = 3e-6,
+       .bad_call = [] { rms_norm(zeros({3})); },
+       .complaint = "rms_norm: got x [3], wanted [n, d] or [S, n, d]"},
+      {.name = "rms_norm_relu",
+       .inputs = scaled,
+       .op = [](V v) { return rms_norm_relu(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::relu(oracle::rms_norm(a[0], &a[1], kRmsEps)); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             rms_norm_relu(zeros({2, 3}), Tensor::zeros({3}, DType::f64));
+           },
+       .complaint = "rms_norm_relu: x is float32, gain is float64: wanted one dtype"},
+      {.name = "rms_norm_relu, members",
+       .inputs = scaled_members,
+       .op = [](V v) { return rms_norm_relu(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::relu(oracle::rms_norm(a[0], &a[1], kRmsEps)); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             rms_norm_relu(zeros({2, 4, 3}), zeros({3, 3}));
+           },
+       .complaint = "rms_norm_relu: gain [3, 3] has 9 elements, x [2, 4, 3] needs 3"},
+      {.name = "rms_norm_relu, plain",
+       .inputs = one,
+       .op = [](V v) { return rms_norm_relu(v[0], 1e-5); },
+       .expected = [](const A& a) { return oracle::relu(oracle::rms_norm(a[0], nullptr, 1e-5)); },
+       .tolerance = 3e-6,
+       .bad_call =
+           [] {
+             rms_norm_relu(zeros({2, 3}), Tensor());
            },
        .complaint = "tensor: used after it was moved from, or before it was filled"},
       {.name = "batch_norm",

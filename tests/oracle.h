@@ -71,6 +71,24 @@ inline Array dense(const Array& x, const Array& w, const Array& b, double weight
   return z;
 }
 
+/// x / sqrt(mean of x^2 + eps) * gain; a row of zeros gives zeros.
+inline Array rms_norm(const Array& x, const Array* gain, double eps) {
+  const Sizes size(x.shape);
+  Array y(x.shape);
+  for (int64_t row = 0; row < size.members * size.rows; ++row) {
+    const double* in = &x.v[row * size.cols];
+    long double square = 0;
+    for (int64_t c = 0; c < size.cols; ++c)
+      square += static_cast<long double>(in[c]) * in[c] / static_cast<long double>(size.cols);
+    const int64_t at = gain && gain->shape.rank() == 2 ? row / size.rows * size.cols : 0;
+    for (int64_t c = 0; c < size.cols; ++c) {
+      const double xhat = square > 0 ? static_cast<double>(in[c] / std::sqrt(square + eps)) : 0;
+      y.v[row * size.cols + c] = gain ? xhat * gain->v[at + c] : xhat;
+    }
+  }
+  return y;
+}
+
 /// (x - mean) / sqrt(var + eps) * gain + bias; a constant row gives the bias.
 inline Array layer_norm(const Array& x, const Array* gain, const Array* bias, double eps) {
   const Sizes size(x.shape);

@@ -29,6 +29,13 @@ KernelMap map_of(KernelMap::Kind kind, double gain = 0, double constant = 0, dou
   return map;
 }
 
+// Which takes no mean away; its own gain's share waits.
+KernelMap rms_map() {
+  KernelMap map = map_of(KernelMap::Kind::layer_norm, 0, 0, 1e-3);
+  map.centred = 0;
+  return map;
+}
+
 KernelMap mixture_map(const Mixture& mixture, double gain) {
   KernelMap map = map_of(KernelMap::Kind::mixture, gain);
   map.mixture = mixture;
@@ -44,6 +51,10 @@ std::vector<KernelMap> all_maps() {
           dense_map(2, 0.3),
           mixture_map(kGeluMixture, 0),
           map_of(Kind::layer_norm),
+          dense_map(2, 0),
+          map_of(Kind::relu),
+          rms_map(),
+          map_of(Kind::layer_norm, 1, 1, 1e-5),
           dense_map(2, 0),
           map_of(Kind::relu),
           dense_map(1.5, 0.1),
@@ -82,7 +93,9 @@ PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, doub
         break;
       }
       case KernelMap::Kind::layer_norm:
-        s = through_layer_norm(map, s, kept1[0] * kept2[0], kept1[1] * kept2[1]);
+        s = map.gain != 0
+                ? through_layer_norm<true>(map, s, kept1[0] * kept2[0], kept1[1] * kept2[1])
+                : through_layer_norm<false>(map, s, kept1[0] * kept2[0], kept1[1] * kept2[1]);
         break;
     }
   }
