@@ -13,13 +13,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What an earlier run had finished stays, as members.old, when this one does not build on it.
-void set_aside(const fs::path& members) {
+// What earlier runs had finished stays, as members.old, members.old2 and so on, when this one does
+// not build on it.
+void set_aside(const fs::path& members, const Context& context) {
   std::error_code ignored;
   if (!fs::exists(members, ignored)) return;
-  const fs::path old = members.string() + ".old";
-  fs::remove_all(old, ignored);
+  fs::path old = members.string() + ".old";
+  for (int more = 2; fs::exists(old, ignored); ++more)
+    old = fmt::format("{}.old{}", members.string(), more);
   fs::rename(members, old);
+  context.note(fmt::format("note: what an earlier run had finished is in {} now", old.string()));
 }
 
 }  // namespace
@@ -36,7 +39,7 @@ std::vector<Member> members_of(const Table1Task& task, const std::string& method
 
 Table1Rows run_members(const Table1Task& task, const std::vector<std::vector<Member>>& rows) {
   const Context& context = task.context;
-  if (!task.options.resume) set_aside(task.folder.path("members"));
+  if (!task.options.resume) set_aside(task.folder.path("members"), context);
   const Interrupt interrupt;
   const Members members(task.protein, context, task.options, task.folder, interrupt.flag());
   std::vector<std::vector<std::unique_ptr<Outcome>>> kept;  // looked at before any work starts

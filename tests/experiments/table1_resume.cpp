@@ -115,8 +115,15 @@ TEST_CASE("table1: killed between members, it resumes to the same bytes; the oth
 
   // Without --resume a new run sets the old members aside.
   std::vector<std::string> fresh = {"--seeds", "1", "--methods", "standard"};
+  const Ran set_aside = data.run(parts, fresh);
+  CHECK(set_aside.code == 0);
+  CHECK(set_aside.err.ends_with("note: what an earlier run had finished is in " + parts +
+                                "/members.old now\n"));
+  CHECK(std::filesystem::exists(parts + "/members.old" + first.substr(8)));
+  // Those of the run between them, too.
   CHECK(data.run(parts, fresh).code == 0);
   CHECK(std::filesystem::exists(parts + "/members.old" + first.substr(8)));
+  CHECK(!std::filesystem::is_empty(parts + "/members.old2"));
 }
 
 TEST_CASE(
