@@ -12,6 +12,8 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const DenseInit& init) 
       return std::make_unique<DenseLayer>(spec.width, init);
     case LayerKind::layernorm:
       return std::make_unique<LayerNormLayer>(spec.affine, spec.eps);
+    case LayerKind::rmsnorm:
+      return std::make_unique<RmsNormLayer>(spec.affine, spec.eps);
     case LayerKind::batchnorm:
       return std::make_unique<BatchNormLayer>(spec.affine, spec.eps);
     default:

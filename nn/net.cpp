@@ -68,7 +68,7 @@ Net::Net(std::string_view spec, std::int64_t input_width, NetOptions options)
 void Net::fuse(bool on) {
   plan_.clear();
   for (std::size_t i = 0; i < spec_.size(); ++i) {
-    const bool with_relu = on && spec_[i].kind == LayerKind::layernorm && i + 1 < spec_.size() &&
+    const bool with_relu = on && normalises_rows(spec_[i].kind) && i + 1 < spec_.size() &&
                            spec_[i + 1].kind == LayerKind::relu;
     plan_.push_back(
         {i, first_parameter_[i], first_parameter_[i + 1] - first_parameter_[i], with_relu});
@@ -112,6 +112,8 @@ Var Net::run(const Step& step, const Var& x, std::span<const Var> parameters) co
   const auto own = parameters.subspan(step.parameter, step.count);
   if (!step.with_relu) return layers_[step.layer]->apply(x, own);
   const LayerSpec& norm = spec_[step.layer];
+  if (norm.kind == LayerKind::rmsnorm)
+    return norm.affine ? rms_norm_relu(x, own[0], norm.eps) : rms_norm_relu(x, norm.eps);
   return norm.affine ? layer_norm_relu(x, own[0], own[1], norm.eps) : layer_norm_relu(x, norm.eps);
 }
 

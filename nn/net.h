@@ -65,8 +65,8 @@ class Net {
   /// Throws ShapeError or DeviceError.
   Var forward(const Var& x, std::span<const Var> parameters) const;
 
-  /// As forward, of the first `layers` of the SPEC alone; what relu does for a layernorm in one op
-  /// is not left out.
+  /// As forward, of the first `layers` of the SPEC alone; what relu does in one op with a norm is
+  /// not left out.
   Var forward(const Var& x, std::span<const Var> parameters, std::size_t layers) const;
 
   /// As forward, without a tape, in blocks of rows: memory stays small however long x is. Throws
@@ -80,11 +80,12 @@ class Net {
   /// Copies the parameters of `one`, a net of one member of the same SPEC and input width.
   void set_member(std::int64_t s, const Net& one);
 
-  /// layernorm followed by relu runs as one op, to the same bits (on unless a test says otherwise).
+  /// A layernorm or rmsnorm followed by relu runs as one op, to the same bits (on unless a test
+  /// says otherwise).
   void fuse(bool on);
 
  private:
-  // A step of the execution plan: one layer, or a layernorm and its relu.
+  // A step of the execution plan: one layer, or a norm and its relu.
   struct Step {
     std::size_t layer, parameter, count;  // its own, and its run of parameters
     bool with_relu;

@@ -15,12 +15,34 @@ Var LayerNormLayer::apply(const Var& x, std::span<const Var> parameters) const {
 }
 
 // Values become u = (z - mean) / deviation, whose mean and deviation are constants in the limit. A
-// bias adds 1 to every unit's Theta, a gain u u', which waits for what averages over units.
+// bias adds 1 to every unit's Theta, a gain u u', which waits for what averages over units. What
+// waits is z z' of a gain before, z = u deviation + mean: u u' goes on waiting, mean mean' does
+// not.
 KernelMap LayerNormLayer::kernel_map(KernelContext& context) const {
   KernelMap map;
   map.kind = KernelMap::Kind::layer_norm;
   map.eps = eps_;
+  map.gain = context.gain;
   map.constant = affine_ ? 1 : 0;
+  context.gain += affine_ ? 1 : 0;
+  return map;
+}
+
+std::vector<ParameterSpec> RmsNormLayer::parameters(std::int64_t input_width) const {
+  if (!affine_) return {};
+  return {{"weight", {input_width}, 1, 0}};
+}
+
+Var RmsNormLayer::apply(const Var& x, std::span<const Var> parameters) const {
+  return affine_ ? rms_norm(x, parameters[0], eps_) : rms_norm(x, eps_);
+}
+
+// As a Layer Norm, of values less nothing, and without a bias.
+KernelMap RmsNormLayer::kernel_map(KernelContext& context) const {
+  KernelMap map;
+  map.kind = KernelMap::Kind::layer_norm;
+  map.eps = eps_;
+  map.centred = 0;
   context.gain += affine_ ? 1 : 0;
   return map;
 }

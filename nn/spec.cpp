@@ -7,13 +7,22 @@
 #include <utility>
 
 #include "../core/error.h"
+#include "../kernels/layer_norm.h"
 
 namespace keel {
 namespace {
 
 constexpr const char* kKnown =
-    "dense(width), relu, gelu, silu, identity, batchnorm, layernorm or layernorm(affine=0, eps=0)";
+    "dense(width), relu, gelu, silu, identity, batchnorm, rmsnorm, layernorm or "
+    "layernorm(affine=0, eps=0)";
 constexpr std::string_view kIdentity = "identity";
+
+constexpr struct {
+  LayerKind kind;
+  const char* name;
+} kNorms[] = {{LayerKind::layernorm, "layernorm"},
+              {LayerKind::rmsnorm, "rmsnorm"},
+              {LayerKind::batchnorm, "batchnorm"}};
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
@@ -95,7 +104,7 @@ void parse_option(const Word& word, std::string_view option, LayerSpec& layer,
 }
 
 LayerSpec parse_norm(const Word& word, LayerKind kind) {
-  LayerSpec layer{.kind = kind};
+  LayerSpec layer{.kind = kind, .eps = default_eps(kind)};
   if (!word.has_parentheses) return layer;
   std::string_view rest = word.inside;
   std::vector<std::string_view> seen;
@@ -117,8 +126,8 @@ bool is_identity(const Word& word) {
 
 LayerSpec parse_layer(const Word& word) {
   if (word.name == "dense") return parse_dense(word);
-  if (word.name == "layernorm") return parse_norm(word, LayerKind::layernorm);
-  if (word.name == "batchnorm") return parse_norm(word, LayerKind::batchnorm);
+  for (const auto& norm : kNorms)
+    if (word.name == norm.name) return parse_norm(word, norm.kind);
   for (LayerKind kind : {LayerKind::relu, LayerKind::gelu, LayerKind::silu}) {
     const LayerSpec layer{.kind = kind};
     if (word.name != spec_text({layer})) continue;
@@ -140,18 +149,29 @@ std::string layer_text(const LayerSpec& layer) {
     case LayerKind::silu:
       return "silu";
     case LayerKind::layernorm:
+    case LayerKind::rmsnorm:
     case LayerKind::batchnorm:
       break;
   }
-  const char* name = layer.kind == LayerKind::layernorm ? "layernorm" : "batchnorm";
+  const char* name = nullptr;
+  for (const auto& norm : kNorms)
+    if (norm.kind == layer.kind) name = norm.name;
   std::string options;
   if (!layer.affine) options = "affine=0";
-  if (layer.eps != LayerSpec().eps)
+  if (layer.eps != default_eps(layer.kind))
     options += fmt::format("{}eps={}", options.empty() ? "" : ", ", layer.eps);
   return options.empty() ? name : fmt::format("{}({})", name, options);
 }
 
 }  // namespace
+
+bool normalises_rows(LayerKind kind) {
+  return kind == LayerKind::layernorm || kind == LayerKind::rmsnorm;
+}
+
+double default_eps(LayerKind kind) {
+  return kind == LayerKind::rmsnorm ? kRmsEps : LayerSpec().eps;
+}
 
 Spec parse_spec(std::string_view text) {
   std::string_view rest = trim(text);

@@ -8,21 +8,27 @@
 
 namespace keel {
 
-enum class LayerKind { dense, relu, gelu, silu, layernorm, batchnorm };
+enum class LayerKind { dense, relu, gelu, silu, layernorm, rmsnorm, batchnorm };
+
+/// layernorm or rmsnorm: each sample's units over their deviation, or over their root mean square.
+bool normalises_rows(LayerKind kind);
+
+/// What a norm adds where its word does not say: what PyTorch's of float32 does.
+double default_eps(LayerKind kind);
 
 /// One word of a SPEC. Fields that its kind does not have keep their defaults.
 struct LayerSpec {
   LayerKind kind = LayerKind::relu;
   std::int64_t width = 0;       ///< dense: outputs
-  bool affine = true;           ///< layernorm, batchnorm: with gain and bias
-  double eps = 1e-5;            ///< layernorm, batchnorm: added to the variance
+  bool affine = true;           ///< of a norm: with gain and bias; rmsnorm: with gain
+  double eps = 1e-5;            ///< of a norm: added to variance, or mean square; see default_eps
   std::int64_t identities = 0;  ///< words `identity` ahead of it
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
 using Spec = std::vector<LayerSpec>;
 
-/// Words dense(width), relu, gelu, silu, layernorm or layernorm(affine=0|1, eps=value), and
+/// Words dense(width), relu, gelu, silu, layernorm or layernorm(affine=0|1, eps=value), rmsnorm and
 /// batchnorm with the same options, separated by blanks; the first, but for batchnorms, and the
 /// last are dense. A word `identity` does nothing, and only counts where layers are numbered: it
 /// stands for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes the wrong word.

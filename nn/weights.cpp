@@ -14,7 +14,7 @@ constexpr const char* kNetKey = "keel.net";  // a SPEC
 
 bool has_weights(const LayerSpec& layer) {
   return layer.kind == LayerKind::dense || layer.kind == LayerKind::batchnorm ||
-         (layer.kind == LayerKind::layernorm && layer.affine);
+         (normalises_rows(layer.kind) && layer.affine);
 }
 
 // Of the net's parameters, in layout order: "2.weight", or by the module of that layer. `layers`
@@ -284,9 +284,17 @@ std::vector<std::string> load_weights(Net& net, const std::string& path,
         continue;
       }
       const Tensor found = file.take(name, entry.member);
-      check(entry.scale != 0, "weights",
-            "{}: '{}' has no effect in the NTK parameterisation with sigma_b2 = 0, wanted > 0",
-            path, name);
+      if (entry.scale == 0) {  // as save_weights wrote it, or as bias=False means
+        const std::vector<double> given = found.to_vector<double>();
+        const auto other =
+            std::find_if(given.begin(), given.end(), [](double b) { return b != 0; });
+        check(other == given.end(), "weights",
+              "{}: element {} of '{}' is {}, and '{}' has no effect in the NTK parameterisation "
+              "with sigma_b2 = 0: wanted zeros, or sigma_b2 > 0",
+              path, other - given.begin(), name, other == given.end() ? 0 : *other, name);
+        fill(net.layout().member_view(flat, p, s), 0);
+        continue;
+      }
       const Tensor values = scaled(found, 1 / entry.scale, net.flat().dtype());
       check_finite(values, path, name);  // a float64 may be too large for the net's float32
       copy(net.layout().member_view(flat, p, s), values);

@@ -53,7 +53,7 @@ Units first_units(const Tail& tail, const UnitRows& rows, const std::vector<Inte
   units.scale = rows.lengths();
   units.summed = output_sizes(tail.affine[0]);
   set_ends(units, intervals);
-  if (rows.centred())  // constant units have y all the same
+  if (rows.signs_alone())  // constant units have y all the same
     for (std::size_t i = 0; i < units.size(); ++i)
       if (!(units.scale[i] > 0)) {
         units.low[i] = -1;

@@ -207,9 +207,11 @@ double InfiniteKernel::rounding(const Points& of) const {
   int64_t row = 1;
   bool has_mean = false;
   for (const KernelMap& map : host_maps_->host()) {
-    if (map.kind == KernelMap::Kind::layer_norm && has_mean) cosine *= kOfMean;
-    has_mean = map.kind == KernelMap::Kind::relu || map.kind == KernelMap::Kind::mixture;
-    if (has_mean) cosine += 8 * kEpsilon;
+    const bool active = map.kind == KernelMap::Kind::relu || map.kind == KernelMap::Kind::mixture;
+    const bool keeps = map.kind == KernelMap::Kind::layer_norm && map.centred == 0;
+    if (map.kind == KernelMap::Kind::layer_norm && has_mean && !keeps) cosine *= kOfMean;
+    has_mean = active || (has_mean && keeps);
+    if (active) cosine += 8 * kEpsilon;
     const double angle = std::sqrt(2 * cosine) / std::numbers::pi;
     if (map.kind == KernelMap::Kind::relu) sum += angle;
     if (map.kind == KernelMap::Kind::mixture) {

@@ -17,7 +17,7 @@ double NetBound::largest() const {
 NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   net.check_rows_apart("net_bound");
   NetBound result;
-  if (!has_layer_norm(net.spec())) return result;
+  if (!has_row_norm(net.spec())) return result;
   for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
     for (double value : net.values(p))
       check(std::isfinite(value), "net_bound", "got {} in '{}', wanted finite numbers", value,
@@ -28,8 +28,9 @@ NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   const Tail tail = tail_of(net, options.narrow);
   result.bounded = true;
   result.word = tail.word;
+  result.centred = tail.set.centred;
   result.width = tail.set.width;
-  result.rank = tail.set.whole ? tail.set.width - 1 : tail.set.rank;
+  result.rank = tail.set.whole ? tail.set.width - tail.set.centred : tail.set.rank;
   result.activations = static_cast<std::int64_t>(tail.activations.size());
   result.cone = !tail.set.cone.empty();
   result.image = tail.set.image != nullptr;

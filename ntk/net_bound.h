@@ -1,6 +1,6 @@
 // A proved bound of one given net: whatever its input, each output stays within an interval. It
-// takes a Layer Norm; all that stands behind the last one is bounded over everything that a Layer
-// Norm can give (docs/certificate.md).
+// takes a Layer Norm or an RMSNorm; all that stands behind the last one is bounded over everything
+// that it can give (docs/certificate.md).
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 namespace keel {
 
 struct NetBoundOptions {
-  bool narrow = true;             ///< use what the layers before the Layer Norm allow
+  bool narrow = true;             ///< use what the layers before the norm allow
   std::int64_t steps = 1000;      ///< of the descent that tightens an output's bound,
   std::int64_t unit_steps = 150;  ///< and of a hidden unit's
-  /// More of both, where the Layer Norm's image is bounded as well.
+  /// More of both, where the norm's image is bounded as well.
   std::int64_t image_steps = 2000, unit_image_steps = 500;
-  /// Of two or more layers of units behind the Layer Norm: the pieces of it that are looked at to
+  /// Of two or more layers of units behind the norm: the pieces of it that are looked at to
   /// tighten the outputs' ends, all in all, and the steps on each. 0: none.
   std::int64_t pieces = 32, piece_steps = 200;
 };
 
 struct NetBound {
-  bool bounded = false;              ///< false: no Layer Norm, and nothing below is set
+  bool bounded = false;              ///< false: no such norm, and nothing below is set
   std::vector<Interval> outputs{};   ///< of each output, over every input
-  std::int64_t word = 0;             ///< of the last Layer Norm in the SPEC, counted from 1
+  std::int64_t word = 0;             ///< of the last norm in the SPEC, counted from 1
+  bool centred = true;               ///< it is a Layer Norm; else an RMSNorm
   std::int64_t width = 0, rank = 0;  ///< its units, and the dimension its output is confined to
   bool cone = false, image = false;  ///< whether it is confined to these, too
   std::int64_t activations = 0;      ///< behind it: with none the tail is linear
@@ -33,7 +34,7 @@ struct NetBound {
 };
 
 /// The interval of each output of a net of one member, for every input, as real arithmetic has it;
-/// no intervals where it has no Layer Norm:
+/// no intervals where it has no Layer Norm or RMSNorm:
 /// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own.
 /// Throws keel::Error for an ensemble.
 NetBound bound_net(const Net& net, const NetBoundOptions& options = {});

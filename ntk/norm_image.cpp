@@ -74,7 +74,7 @@ NormImage::NormImage(Tail before, Vector generators, Cone cone, double below)
   rows_ = std::make_unique<UnitRows>(before_);
   layers_.push_back(first_units(before_, *rows_, linear_intervals(before_.affine[0], before_.set)));
   dual_ = std::make_unique<TailDual>(*rows_, before_.set, layers_, 1,
-                                     rows_->centred() || rows_->rank() > kEachKappa);
+                                     rows_->signs_alone() || rows_->rank() > kEachKappa);
   Vector away = cone_.inward();
   for (double& part : away) part = -part;
   double constant = 0;

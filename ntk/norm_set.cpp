@@ -27,7 +27,9 @@ enum class Added { nothing, direction, unclear };
 
 // An orthonormal basis, and how far rounding may have turned each of its vectors out of the span:
 // what a column shares with those before, it takes over of their errors, over what is left of it.
+// If `centred`, of the columns less their means.
 struct Basis {
+  bool centred = true;
   std::vector<Vector> columns{};
   Vector errors{};
   double distance = 0;  // of the latest from those before
@@ -40,7 +42,7 @@ struct Basis {
     for (double& value : x) value /= largest;  // or squares underflow
     const double rounding =
         4e-16 * std::sqrt(static_cast<double>(x.size())) * length_of(x) + kSmallest / largest;
-    centre(x);
+    if (centred) centre(x);
     if (length_of(x) == 0) return Added::nothing;
     double error = rounding;
     for (int pass = 0; pass < 2; ++pass) {
@@ -50,7 +52,7 @@ struct Basis {
         for (std::size_t i = 0; i < x.size(); ++i) x[i] -= along * columns[c][i];
         error += std::abs(along) * errors[c];
       }
-      centre(x);  // what is left may be small beside the mean that rounding left
+      if (centred) centre(x);  // what is left may be small beside the mean that rounding left
     }
     const double left = length_of(x);
     if (!(error <= kOfSpan * left)) return Added::unclear;
@@ -62,13 +64,13 @@ struct Basis {
   }
 };
 
-// The span of the columns and the bias, less their means.
-NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, double eps) {
+// The span of the columns and the bias, less their means if `centred`.
+NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, double eps,
+                bool centred) {
   const auto width = static_cast<std::int64_t>(bias.size());
-  NormSet every;
-  every.width = every.rank = width;
-  if (inputs + 1 >= width - 1) return every;
-  Basis basis;
+  NormSet every = every_normed(width, centred);
+  if (inputs + 1 >= width - centred) return every;
+  Basis basis{centred};
   for (std::int64_t j = 0; j < inputs; ++j) {
     Vector column;
     for (std::int64_t i = 0; i < width; ++i)
@@ -82,6 +84,7 @@ NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, d
   NormSet set;
   set.width = width;
   set.rank = static_cast<std::int64_t>(columns.size());
+  set.centred = centred;
   set.whole = false;
   // The bias has the weight +1 in every z: its own direction is never left, nor turned round.
   set.half = by_bias == Added::direction;
@@ -111,11 +114,14 @@ Vector coordinates(const NormSet& set, const Vector& centred) {
 void set_cone(NormSet& set, const Vector& weight, const Vector& bias, std::int64_t inputs,
               double least) {
   const auto cols = static_cast<std::size_t>(inputs);
+  const auto centre_of_set = [&](Vector& x) {
+    if (set.centred) centre(x);
+  };
   Vector generators, last = bias, summed(bias.size());  // what `last` is a sum of, in size
   std::vector<long double> exact(bias.begin(), bias.end());
   const auto add = [&](Vector column) {
     const double given = length_of(column);
-    centre(column);
+    centre_of_set(column);
     const Vector u = coordinates(set, column);
     generators.insert(generators.end(), u.begin(), u.end());
     const double centred = length_of(column);
@@ -136,7 +142,7 @@ void set_cone(NormSet& set, const Vector& weight, const Vector& bias, std::int64
     summed[i] += std::abs(bias[i]);
   }
   Vector middle = last;
-  centre(middle);
+  centre_of_set(middle);
   // Clear of what the sum has cancelled, too: with `least` = 0 there is none.
   const bool sound = least == 0 || length_of(middle) >= 1e-6 * length_of(summed);
   const bool clear = add(last) && sound;
@@ -147,16 +153,17 @@ void set_cone(NormSet& set, const Vector& weight, const Vector& bias, std::int64
 
 }  // namespace
 
-NormSet every_normed(std::int64_t width) {
+NormSet every_normed(std::int64_t width, bool centred) {
   NormSet set;
   set.width = width;
   set.rank = width;
+  set.centred = centred;
   return set;
 }
 
 NormSet normed_after_dense(const Vector& weight, const Vector& bias, std::int64_t inputs,
-                           double eps, std::optional<double> least) {
-  NormSet set = spanned(weight, bias, inputs, eps);
+                           double eps, std::optional<double> least, bool centred) {
+  NormSet set = spanned(weight, bias, inputs, eps, centred);
   if (least) set_cone(set, weight, bias, inputs, *least);
   return set;
 }

@@ -1,4 +1,4 @@
-// The set that a Layer Norm maps every input into (docs/certificate.md, "The set").
+// The set that a Layer Norm or an RMSNorm maps every input into (docs/certificate.md, "The set").
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,14 @@ class NormImage;
 /// How far a vector of a set's basis may be from the span that it stands for.
 inline constexpr double kOfSpan = 1e-11;
 
-/// Outputs of a Layer Norm of `width` units, before gain and bias:
+/// Outputs of a Layer Norm of `width` units, before gain and bias; not `centred`, of an RMSNorm:
 ///   h = sqrt(width) B u,  inner <= |u| <= 1,  u[rank - 1] >= 0 where `half`,  and u in `cone`.
 struct NormSet {
   std::int64_t width = 0, rank = 0;
-  bool whole = true;  ///< B is I - 1/width, [width, width], and not stored: every h of mean 0
-  std::vector<double> basis{};  ///< B [width, rank]: orthonormal columns of mean 0
+  bool centred = true;
+  /// B is I - 1/width, [width, width], and not stored: every h of mean 0; not centred, I: every h.
+  bool whole = true;
+  std::vector<double> basis{};  ///< B [width, rank]: orthonormal columns, of mean 0 if centred
   double inner = 0;
   bool half = false;
   Cone cone{};  ///< empty: says nothing
@@ -30,14 +32,15 @@ struct NormSet {
   std::shared_ptr<const NormImage> image{};  ///< may be none
 };
 
-/// Every h with sum 0 and |h|^2 <= width: what holds whatever stands before the Layer Norm.
-NormSet every_normed(std::int64_t width);
+/// Every h with |h|^2 <= width, and sum 0 if `centred`: what holds whatever stands before the norm.
+NormSet every_normed(std::int64_t width, bool centred = true);
 
-/// Of a Layer Norm right behind a dense layer z = W a + b, W [width, inputs]: h is parallel to the
-/// centred W a + b, which has at most inputs + 1 dimensions. Every h where that is no restriction,
-/// or where rounding leaves the dimension open. `least`: what no element of a is below, if
-/// anything; then h is in a cone, too.
+/// Of a norm right behind a dense layer z = W a + b, W [width, inputs]: h is parallel to W a + b,
+/// less its mean if `centred`, which has at most inputs + 1 dimensions. Every h where that is no
+/// restriction, or where rounding leaves the dimension open. `least`: what no element of a is
+/// below, if anything; then h is in a cone, too.
 NormSet normed_after_dense(const std::vector<double>& weight, const std::vector<double>& bias,
-                           std::int64_t inputs, double eps, std::optional<double> least = {});
+                           std::int64_t inputs, double eps, std::optional<double> least = {},
+                           bool centred = true);
 
 }  // namespace keel

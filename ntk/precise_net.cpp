@@ -47,7 +47,8 @@ std::vector<Wide> dense(const Vector& weight, const Vector& bias, const std::vec
   return out;
 }
 
-void standardise(std::vector<Wide>& x, double eps) {
+// Less their mean if `centred`; over their deviation, or else their root mean square.
+void standardise(std::vector<Wide>& x, double eps, bool centred) {
   const auto n = static_cast<double>(x.size());
   double largest = 0;
   for (const Wide& value : x) largest = max_or_nan(largest, std::abs(value.high));
@@ -55,10 +56,10 @@ void standardise(std::vector<Wide>& x, double eps) {
   // In a unit, a power of two, in which no square leaves double.
   const double unit = largest > 0 ? std::exp2(std::ilogb(largest)) : 1;
   for (Wide& value : x) value = largest == 0 ? Wide{} : Wide{value.high / unit, value.low / unit};
-  const Wide first = x[0];  // relative to it a constant row is exactly 0
+  const Wide first = centred ? x[0] : Wide{};  // relative to it a constant row is exactly 0
   Wide mean;
   for (Wide& value : x) mean = mean + (value = value + first * -1);
-  mean = mean / n;
+  mean = centred ? mean / n : Wide{};
   double squares = 0;
   for (Wide& value : x) {
     value = value + mean * -1;
@@ -88,13 +89,14 @@ std::vector<double> evaluate_precisely(const Net& net, const std::vector<double>
     if (layer.kind == LayerKind::dense) {
       values = dense(net.values(p), net.values(p + 1), values);
       p += 2;
-    } else if (layer.kind == LayerKind::layernorm) {
-      standardise(values, layer.eps);
+    } else if (normalises_rows(layer.kind)) {
+      const bool centred = layer.kind == LayerKind::layernorm;
+      standardise(values, layer.eps, centred);
       if (!layer.affine) continue;
-      const Vector gain = net.values(p), bias = net.values(p + 1);
+      const Vector gain = net.values(p), bias = centred ? net.values(p + 1) : Vector(gain.size());
       for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = values[i] * gain[i] + Wide{bias[i], 0};
-      p += 2;
+      p += centred ? 2 : 1;
     } else {
       for (Wide& value : values) value = activated(layer.kind, value);
     }

@@ -122,15 +122,17 @@ void through_mixture(const KernelMap& map, Cell& c) {
 }
 
 void through_layer_norm(const KernelMap& map, Cell& c) {
-  const Range kept{1 - c.mean.hi, 1 - c.mean.lo};
+  const Range kept{1 - map.centred * c.mean.hi, 1 - map.centred * c.mean.lo};
   const Range variance = c.k * kept;
   const auto scaled = [&](double v) { return v > 0 ? v / (v + map.eps) : 0; };
   const Range constant{map.constant, map.constant};
-  const Range ratio = c.ratio / kept;
+  const Range of_gain = map.gain > 0 ? map.gain * c.mean : Range{};  // of K
+  const Range theta = map.gain > 0 ? c.theta + of_gain * c.k : c.theta;
+  const Range ratio = (c.ratio + of_gain) / kept;
   c.k = {scaled(variance.lo), scaled(variance.hi)};
-  c.theta = both(c.theta / (variance + Range{map.eps, map.eps}), ratio * c.k) + constant;
+  c.theta = both(theta / (variance + Range{map.eps, map.eps}), ratio * c.k) + constant;
   c.ratio = both(ratio + constant / c.k, c.theta / c.k);
-  c.mean = {0, 0};
+  if (map.centred != 0) c.mean = {0, 0};  // else it shrinks as the root of K does
 }
 
 void through(const KernelMap& map, Cell& c) {

@@ -95,7 +95,7 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
   const auto width = static_cast<std::size_t>(set.width), rank = static_cast<std::size_t>(set.rank);
   Affine affine{set.width, set.rank, set.basis, bias};
   if (set.whole) {
-    affine.weight.assign(width * width, -1 / static_cast<double>(width));
+    affine.weight.assign(width * width, set.centred ? -1 / static_cast<double>(width) : 0);
     for (std::size_t i = 0; i < width; ++i) affine.weight[i * width + i] += 1;
   }
   // A vector of B may be out of its span, all of it in one unit: the margin is to cover that.
@@ -112,10 +112,10 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
   return affine;
 }
 
-// Index of the last Layer Norm; the SPEC's length where there is none.
+// Index of the last layernorm or rmsnorm; the SPEC's length where there is none.
 std::size_t last_norm(const Spec& spec) {
   for (std::size_t i = spec.size(); i-- > 0;)
-    if (spec[i].kind == LayerKind::layernorm) return i;
+    if (normalises_rows(spec[i].kind)) return i;
   return spec.size();
 }
 
@@ -130,31 +130,34 @@ std::optional<double> least_value(LayerKind kind) {
       return -0.27847;
     case LayerKind::dense:
     case LayerKind::layernorm:
+    case LayerKind::rmsnorm:
     case LayerKind::batchnorm:
       break;
   }
   return std::nullopt;
 }
 
-// The Layer Norm at `norm`, with its gain and bias, of a set.
+// The norm at `norm`, with its gain and bias, of a set.
 Affine affine_of(const Net& net, std::size_t norm, const NormSet& set) {
   const auto units = static_cast<std::size_t>(set.width);
   if (!net.spec()[norm].affine) return normed_affine(set, Vector(units, 1.0), Vector(units, 0.0));
   const std::size_t first = net.first_parameter(norm);
-  return normed_affine(set, net.values(first), net.values(first + 1));
+  return normed_affine(set, net.values(first),
+                       set.centred ? net.values(first + 1) : Vector(units, 0.0));
 }
 
 NormSet set_of(const Net& net, std::size_t norm, bool narrow = true) {
   const Spec& spec = net.spec();
+  const bool centred = spec[norm].kind == LayerKind::layernorm;
   if (narrow && norm > 0 && spec[norm - 1].kind == LayerKind::dense) {
     const Affine before = dense_affine(net, norm - 1);
     return normed_after_dense(before.weight, before.bias, before.inputs, spec[norm].eps,
-                              norm > 1 ? least_value(spec[norm - 2].kind) : std::nullopt);
+                              norm > 1 ? least_value(spec[norm - 2].kind) : std::nullopt, centred);
   }
   std::int64_t width = net.input_width();
   for (std::size_t i = 0; i < norm; ++i)
     if (spec[i].kind == LayerKind::dense) width = spec[i].width;
-  return every_normed(width);
+  return every_normed(width, centred);
 }
 
 // Whether the rows of a product have lost digits that their lengths no longer tell of.
@@ -170,11 +173,11 @@ bool cancels(const Affine& map) {
 
 struct Before {
   Tail tail{};
-  bool of_any = false;  // of whatever input there is; else of a Layer Norm's output
+  bool of_any = false;  // of whatever input there is; else of a norm's output
 };
 
-// What stands before the dense layer at `dense`: an activation, and before that one map of a Layer
-// Norm's output, or of anything. Nothing where that is of many variables.
+// What stands before the dense layer at `dense`: an activation, and before that one map of a norm's
+// output, or of anything. Nothing where that is of many variables.
 std::optional<Before> before_dense(const Net& net, std::size_t dense, const NormSet& set) {
   constexpr std::int64_t kMostVariables = 32;
   const Spec& spec = net.spec();
@@ -193,7 +196,7 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
     }
     return map;
   };
-  if (from == 0 || spec[from - 1].kind != LayerKind::layernorm) {
+  if (from == 0 || !normalises_rows(spec[from - 1].kind)) {
     if (maps.empty() || maps.back().inputs >= kMostVariables) return std::nullopt;
     Affine first = std::move(maps.back());
     maps.pop_back();
@@ -226,7 +229,7 @@ std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, cons
 
 }  // namespace
 
-bool has_layer_norm(const Spec& spec) { return last_norm(spec) < spec.size(); }
+bool has_row_norm(const Spec& spec) { return last_norm(spec) < spec.size(); }
 
 Vector weight_sizes(const Affine& affine) {
   return affine.weight_sizes.empty() ? sizes(affine.weight) : affine.weight_sizes;
@@ -257,7 +260,7 @@ Tail tail_of(const Net& net, bool narrow) {
         net.members());
   const Spec& spec = net.spec();
   const std::size_t norm = last_norm(spec);
-  check(norm < spec.size(), "net_bound", "got '{}', wanted a net with a layernorm",
+  check(norm < spec.size(), "net_bound", "got '{}', wanted a net with a layernorm or rmsnorm",
         spec_text(spec));
 
   Tail tail;

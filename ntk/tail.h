@@ -1,4 +1,4 @@
-// What a net computes from the output of its last Layer Norm on.
+// What a net computes from the output of its last Layer Norm or RMSNorm on.
 #pragma once
 
 #include "../nn/net.h"
@@ -30,14 +30,14 @@ std::vector<double> affine_at(const Affine& affine, const std::vector<double>& x
 /// first activation's input, or to f. Dense layers with no activation between are one affine map;
 /// two activations in a row have the identity between them.
 struct Tail {
-  std::int64_t word = 0;  ///< of the Layer Norm in the SPEC, counted from 1
+  std::int64_t word = 0;  ///< of the norm in the SPEC, counted from 1
   NormSet set{};
-  bool direct = false;  ///< unit i of the first map is unit i of the Layer Norm, gain and bias
+  bool direct = false;           ///< unit i of the first map is unit i of the norm, gain and bias
   std::vector<Affine> affine{};  ///< one more than activations
   std::vector<LayerKind> activations{};
 };
 
-/// Of a net of one member with a Layer Norm. `narrow`: use what the layers before it allow;
+/// Of a net of one member with such a norm. `narrow`: use what the layers before it allow;
 /// without, its output may be any of mean 0. Throws keel::Error for an ensemble, and where products
 /// of weights leave double's range downward, so that no margin would tell.
 Tail tail_of(const Net& net, bool narrow = true);
@@ -45,7 +45,7 @@ Tail tail_of(const Net& net, bool narrow = true);
 /// f at u, [outputs].
 std::vector<double> tail_at(const Tail& tail, const std::vector<double>& u);
 
-/// Whether the SPEC has a Layer Norm.
-bool has_layer_norm(const Spec& spec);
+/// Whether the SPEC has a layernorm or rmsnorm.
+bool has_row_norm(const Spec& spec);
 
 }  // namespace keel

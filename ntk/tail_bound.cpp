@@ -90,7 +90,7 @@ class TailBounds {
     // One layer's dual has next to no gap that cutting its units would close.
     const std::int64_t pieces =
         last && l > 1 ? options_.pieces / static_cast<std::int64_t>(ends) : 0;
-    const bool one_kappa = rows_.centred() || rows_.rank() > (last ? kOutputRank : kUnitRank);
+    const bool one_kappa = rows_.signs_alone() || rows_.rank() > (last ? kOutputRank : kUnitRank);
     const TailDual dual(rows_, tail_.set, layers_, l, one_kappa);
     const TailDual with_image(rows_, tail_.set, layers_, l, one_kappa, image != nullptr);
     const Vector weight_of = weight_sizes(map), bias_of = bias_sizes(map);

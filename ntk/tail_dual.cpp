@@ -35,7 +35,7 @@ TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<U
       one_kappa_(one_kappa),
       image_(with_image ? set.image.get() : nullptr),
       at_(layers, depth, one_kappa, image_) {
-  if (!one_kappa || rows.centred()) return;
+  if (!one_kappa || rows.signs_alone()) return;
   vectors_ = rows.gram(Vector(layers[0].size(), 1.0));
   values_ = eigen(vectors_, rows.rank());
 }
@@ -112,11 +112,9 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
 // kappa; g becomes the u of it.
 double TailDual::shell(const double* kappa, Vector& g, const Vector& added) const {
   const auto k = static_cast<std::size_t>(rows_.rank());
-  if (rows_.centred()) {
-    // sum row_i row_i^T is k/(k-1) times the identity on vectors of mean 0, as g is
+  if (rows_.signs_alone()) {
     const double length = std::sqrt(dot(g.data(), g.data(), k));
-    const double value = kappa[0] * static_cast<double>(k) / static_cast<double>(k - 1);
-    const ShellMaximum found = shell_maximum({value}, {length}, set_.inner);
+    const ShellMaximum found = shell_maximum({kappa[0] * rows_.square()}, {length}, set_.inner);
     for (double& part : g) part *= length > 0 ? found.u[0] / length : 0;
     return found.value;
   }
@@ -153,7 +151,7 @@ Vector TailDual::within_cone(const double* kappa, const Vector& g, const Vector&
   constexpr std::int64_t kFew = 10, kMany = 3000;
   if (set_.cone.empty()) return g;
   Vector from_zero, p = set_.cone.project(g, alpha ? *alpha : from_zero, alpha ? kFew : kMany);
-  if (rows_.centred()) return p;
+  if (rows_.signs_alone()) return p;
   Vector u = g, u_of_p = p;
   return shell(kappa, u, added) < shell(kappa, u_of_p, added) ? g : p;
 }

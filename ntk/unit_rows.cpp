@@ -13,8 +13,12 @@ UnitRows::UnitRows(const Tail& tail) : rank_(tail.set.rank) {
   const std::size_t k = cols();
   for (std::size_t i = 0; i < map.bias.size(); ++i)
     lengths_.push_back(length_of(&map.weight[i * k], k));
-  if (tail.direct && tail.set.whole && k > 1) {
-    inverse_ = 1 / std::sqrt(1 - 1 / static_cast<double>(k));
+  centred_ = tail.set.centred;
+  if (tail.direct && tail.set.whole && (k > 1 || !centred_)) {
+    if (centred_) {
+      inverse_ = 1 / std::sqrt(1 - 1 / static_cast<double>(k));
+      square_ = static_cast<double>(k) / static_cast<double>(k - 1);
+    }
     for (std::size_t i = 0; i < k; ++i)
       // Also where the gain is 0: the squares of all y must sum to one and the same multiple.
       signs_.push_back(map.weight[i * k + i] < 0 ? -1 : 1);
@@ -28,9 +32,10 @@ UnitRows::UnitRows(const Tail& tail) : rank_(tail.set.rank) {
 
 Vector UnitRows::of(const Vector& u) const {
   Vector y(lengths_.size());
-  if (centred()) {
+  if (signs_alone()) {
     double mean = 0;
-    for (double value : u) mean += value / static_cast<double>(u.size());
+    for (double value : u)
+      if (centred_) mean += value / static_cast<double>(u.size());
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = signs_[i] * inverse_ * (u[i] - mean);
     return y;
   }
@@ -41,11 +46,11 @@ Vector UnitRows::of(const Vector& u) const {
 
 Vector UnitRows::transposed(const Vector& sigma) const {
   Vector g(cols());
-  if (centred()) {
+  if (signs_alone()) {
     double mean = 0;
     for (std::size_t i = 0; i < g.size(); ++i) {
       g[i] = signs_[i] * inverse_ * sigma[i];
-      mean += g[i] / static_cast<double>(g.size());
+      if (centred_) mean += g[i] / static_cast<double>(g.size());
     }
     for (double& value : g) value -= mean;
     return g;

@@ -6,15 +6,17 @@
 namespace keel {
 
 /// First units as functions of u: y_i = row_i . u, each row of length 1, or 0 where the unit is
-/// constant. Of every_normed() and no dense layer between, rows are centred unit vectors of which
-/// only the signs are kept.
+/// constant. Of every_normed() and no dense layer between, rows are unit vectors, or centred ones,
+/// of which only the signs are kept.
 class UnitRows {
  public:
   explicit UnitRows(const Tail& tail);
   std::int64_t rank() const { return rank_; }
   const std::vector<double>& lengths() const { return lengths_; }  ///< of the map's rows
-  bool centred() const { return !signs_.empty(); }
-  const double* row(std::size_t i) const { return &rows_[i * cols()]; }    ///< unless centred
+  bool signs_alone() const { return !signs_.empty(); }
+  /// Of signs alone: sum row_i row_i^T is this times the identity, on vectors of mean 0 if centred.
+  double square() const { return square_; }
+  const double* row(std::size_t i) const { return &rows_[i * cols()]; }    ///< unless signs alone
   std::vector<double> of(const std::vector<double>& u) const;              ///< row_i . u
   std::vector<double> transposed(const std::vector<double>& sigma) const;  ///< sum sigma_i row_i
   /// sum kappa_i row_i row_i^T, [rank, rank].
@@ -23,7 +25,8 @@ class UnitRows {
  private:
   std::size_t cols() const { return static_cast<std::size_t>(rank_); }
   std::int64_t rank_ = 0;
-  double inverse_ = 0;  // of the length of a centred unit vector
+  bool centred_ = false;
+  double inverse_ = 1, square_ = 1;  // of the length of a centred unit vector
   std::vector<double> lengths_{}, rows_{}, signs_{};
 };
 

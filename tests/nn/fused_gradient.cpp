@@ -99,6 +99,7 @@ TEST_CASE("fused gradient: which nets it takes") {
   CHECK(!described("dense(128) relu dense(1)", 129));
   CHECK(!described("dense(128) gelu dense(1)"));
   CHECK(!described("dense(128) relu layernorm dense(1)"));
+  CHECK(!described("dense(128) rmsnorm relu dense(1)"));
   CHECK(!described("dense(128) relu dense(1)", 9, {.dtype = DType::f64}));
   CHECK(
       !described("dense(9) relu dense(9) relu dense(9) relu dense(9) relu dense(9) relu dense(1)"));

@@ -140,10 +140,11 @@ TEST_CASE("net: both parameterisations are one function at initialisation") {
   }
 }
 
-TEST_CASE("net: layernorm and relu fused give the same bits, forward and backward") {
+TEST_CASE("net: layernorm or rmsnorm and relu fused give the same bits, forward and backward") {
   const Tensor x = normal({40, 3}, {4, 0}), y = normal({40, 2}, {4, 1});
   for (const char* spec : {"dense(33) layernorm relu dense(5) layernorm(affine=0) relu dense(2)",
-                           "dense(33) layernorm(eps=0.1) relu layernorm gelu dense(2)"}) {
+                           "dense(33) layernorm(eps=0.1) relu layernorm gelu dense(2)",
+                           "dense(33) rmsnorm relu dense(5) rmsnorm(affine=0) relu dense(2)"}) {
     for (std::int64_t members : {1, 3}) {
       Net net(spec, 3, {.members = members});
       std::vector<Tensor> outputs, gradients;

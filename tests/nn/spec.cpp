@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "../../core/error.h"
 #include "message_of.h"
 
@@ -23,6 +25,7 @@ TEST_CASE("spec: its text parses to itself") {
        {"dense(1)", "dense(128) layernorm relu dense(128) relu dense(1)",
         "dense(3) layernorm(affine=0) silu dense(2)", "dense(3) layernorm(eps=0) gelu dense(2)",
         "dense(3) layernorm(affine=0, eps=0.001) dense(2)",
+        "dense(3) rmsnorm relu rmsnorm(eps=1e-05) dense(2) rmsnorm(affine=0, eps=0) dense(2)",
         "identity dense(3) relu identity identity dense(2)",
         "batchnorm dense(3) batchnorm(affine=0, eps=0.1) relu identity batchnorm dense(2)"}) {
     CHECK(spec_text(parse_spec(text)) == text);
@@ -30,6 +33,15 @@ TEST_CASE("spec: its text parses to itself") {
   }
   CHECK(spec_text(parse_spec("dense(3) layernorm(affine=1) dense(2)")) ==
         "dense(3) layernorm dense(2)");
+}
+
+TEST_CASE("spec: a norm's eps is PyTorch's where it does not say") {
+  const Spec spec = parse_spec("dense(3) rmsnorm layernorm(affine=0) batchnorm dense(1)");
+  CHECK(spec[1].eps == std::numeric_limits<float>::epsilon());
+  CHECK(spec[2].eps == 1e-5);
+  CHECK(spec[3].eps == 1e-5);
+  CHECK(spec_text(parse_spec("dense(3) rmsnorm(eps=1.1920928955078125e-07) dense(1)")) ==
+        "dense(3) rmsnorm dense(1)");
 }
 
 TEST_CASE("spec: identity only counts") {
@@ -58,7 +70,7 @@ TEST_CASE("spec: errors quote the wrong word") {
   const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
   CHECK(message("dense(8) layernrom relu dense(1)") ==
         "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, gelu, silu, "
-        "identity, batchnorm, layernorm or layernorm(affine=0, eps=0)");
+        "identity, batchnorm, rmsnorm, layernorm or layernorm(affine=0, eps=0)");
   CHECK(message("dense relu dense(1)") ==
         "spec: got 'dense' (word 1), wanted dense(width) with a width from 1 to 2147483647");
   for (const char* width : {"dense()", "dense(0)", "dense(-3)", "dense(1.5)", "dense(1,2)",
@@ -104,6 +116,11 @@ TEST_CASE("spec: errors quote the wrong word") {
   CHECK(message("dense(8) batchnorm(momentum=1) dense(1)") ==
         "spec: unknown option 'momentum=1' in 'batchnorm(momentum=1)' (word 2), wanted affine=0|1 "
         "or eps=value");
+  CHECK(message("rmsnorm dense(1)") ==
+        "spec: got 'rmsnorm' (word 1) as the first layer, wanted dense(width)");
+  CHECK(message("dense(8) rmsnorm(bias=0) dense(1)") ==
+        "spec: unknown option 'bias=0' in 'rmsnorm(bias=0)' (word 2), wanted affine=0|1 or "
+        "eps=value");
   CHECK(message("identity relu dense(1)") ==
         "spec: got 'relu' (word 2) as the first layer, wanted dense(width)");
   for (const char* last : {"identity", "dense(1) identity"})

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "../../core/random.h"
@@ -69,6 +70,48 @@ TEST_CASE("weights: of the NTK parameterisation, as the same function in PyTorch
   }
 }
 
+TEST_CASE("weights: of the NTK parameterisation without biases, saved and loaded") {
+  const Temporary file("unbiased_ntk.safetensors");
+  const NetOptions options{
+      .parameterisation = Parameterisation::ntk, .dtype = DType::f64, .sigma_b2 = 0};
+  const Net saved(kSpec, 3, options);
+  save_weights(saved, file.path());
+  Net loaded = saved.clone();
+  fill(loaded.flat(), 7);
+  load_weights(loaded, file.path());
+  const Tensor x = normal({5, 3}, {1, 0}, 1, DType::f64);
+  const std::vector<double> wanted = saved.predict(x).to_vector<double>();
+  const std::vector<double> got = loaded.predict(x).to_vector<double>();
+  for (std::size_t i = 0; i < got.size(); ++i)
+    CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-12));
+}
+
+TEST_CASE("weights: an RMSNorm is a gain alone, as torch.nn.RMSNorm's state_dict has it") {
+  // Sequential(Linear(3, 2), RMSNorm(2), ReLU(), Linear(2, 1))
+  const char* spec = "dense(2) rmsnorm relu dense(1)";
+  const Temporary file("rms.safetensors");
+  file.write(file_of_pytorch());
+  SafeTensors content = read_safetensors(file.path());
+  std::erase_if(content.tensors, [](const auto& tensor) { return tensor.first == "1.bias"; });
+  write_safetensors(file.path(), content);
+  Net net(spec, 3, {.dtype = DType::f64});
+  CHECK(load_weights(net, file.path(), {MissingBias::zero}).empty());
+  // x = (1, 0, 0): z = (1.5, 3.5), over the root of 7.25, times (2, 3).
+  const Tensor x = Tensor::from<double>({1, 0, 0}, {1, 3});
+  const double root = std::sqrt(7.25 + std::ldexp(1, -23));
+  CHECK(net.predict(x).item() ==
+        doctest::Approx(10 * 2 * 1.5 / root + 100 * 3 * 3.5 / root - 1).epsilon(1e-12));
+  save_weights(net, file.path());
+  Net back(spec, 3, {.seed = 8, .dtype = DType::f64});
+  load_weights(back, file.path());
+  CHECK(same_bits(back.flat(), net.flat()));
+  CHECK(read_safetensors(file.path()).metadata.at("keel.net") == spec);
+  // A Layer Norm's file has more.
+  file.write(file_of_pytorch());
+  CHECK(message_of([&] { load_weights(net, file.path()); }) ==
+        "weights: " + file.path() + ": got '1.bias' too, which '" + spec + "' does not have");
+}
+
 TEST_CASE("weights: notes stand in the file, and do not keep it from being read") {
   const Temporary file("notes.safetensors");
   const Net net(kSpec, 3);
@@ -122,7 +165,9 @@ TEST_CASE("weights: what does not fit is named, and the net stays as it was") {
             "'member0.0.weight' [2, 3] is missing; not used so far: '0.bias', '0.weight', "
             "'1.bias', '1.weight', '3.bias', '3.weight'");
   CHECK(message(kSpec, {.parameterisation = Parameterisation::ntk, .sigma_b2 = 0}) ==
-        head + "'0.bias' has no effect in the NTK parameterisation with sigma_b2 = 0, wanted > 0");
+        head +
+            "element 0 of '0.bias' is 0.5, and '0.bias' has no effect in the NTK parameterisation "
+            "with sigma_b2 = 0: wanted zeros, or sigma_b2 > 0");
   SafeTensors many = read_safetensors(file.path());
   for (int i = 0; i < 1000; ++i)
     many.tensors.emplace_back(fmt::format("more\n{}", i), Tensor::zeros({1}));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../../core/random.h"
+#include "../../nn/batch_norm_fold.h"
 #include "../../nn/safetensors.h"
 #include "../../nn/weights.h"
 #include "message_of.h"
@@ -90,6 +91,14 @@ TEST_CASE("weights: batch norms are folded into the layers beside them, as in ev
   Net counted = plain_net();
   load_weights(counted, file.path(), options);
   check_by_hand(counted);
+}
+
+TEST_CASE("weights: a batch norm is not folded into an RMSNorm, which has no bias") {
+  // Behind one it goes into the dense layer that follows; before an activation nothing takes it.
+  CHECK(batch_norm_folds(parse_spec("dense(2) rmsnorm batchnorm dense(1)"))[0].into == 2);
+  CHECK(message_of([] { batch_norm_folds(parse_spec("dense(2) rmsnorm batchnorm relu dense(1)")); })
+            .starts_with("batch_norm: batchnorm at word 3 of 'dense(2) rmsnorm batchnorm relu "
+                         "dense(1)' has no layer to be folded into"));
 }
 
 TEST_CASE("weights: batch norms by modules' names, one of them called twice") {

@@ -21,6 +21,8 @@ const char* const kNets[] = {
     "dense(16) relu layernorm dense(16) relu layernorm dense(1)",
     "dense(16) layernorm gelu dense(16) gelu dense(1)",
     "dense(16) silu layernorm(affine=0) dense(1)",
+    "dense(16) relu rmsnorm dense(16) rmsnorm relu dense(1)",
+    "dense(16) gelu rmsnorm(affine=0) layernorm dense(1)",
     "dense(16) dense(1)",
     "dense(1)",
 };
@@ -90,6 +92,33 @@ TEST_CASE("the four nets of the paper have their diagonals in closed form") {
             doctest::Approx(1 + b + (2 * r + 3 * b) / (r + 2 * b)).epsilon(1e-14));
       CHECK(theta(true, true) == doctest::Approx(1 + b + (2 + b) / (1 + b)).epsilon(1e-14));
     }
+}
+
+TEST_CASE("right behind a dense layer RMSNorm and Layer Norm have one kernel, but for a bias") {
+  // The mean of infinitely many units is 0.
+  const auto kernel = [](const char* norm) {
+    return InfiniteKernel(fmt::format("dense(8) {0} relu dense(8) {0} gelu dense(1)", norm), 2,
+                          paper());
+  };
+  const InfiniteKernel root = kernel("rmsnorm(affine=0, eps=0.1)"),
+                       layer = kernel("layernorm(affine=0, eps=0.1)");
+  for (double r : {0.3, 2.0, 1e10})
+    for (double cosine : {-0.9, 0.2, 1.0}) {
+      const double c = cosine * std::sqrt(r * 0.7);
+      CHECK(root.entry(r, 0.7, c) == layer.entry(r, 0.7, c));
+    }
+}
+
+TEST_CASE("RMSNorm behind relu divides by the root of the second moment") {
+  // relu of N(0, q): second moment q / 2, E[relu relu'] = s (sin t + (pi - t) cos t) / (2 pi).
+  const double b = 0.2, eps = 0.3, pi = std::acos(-1.0), r = 0.7, r2 = 3, cosine = 0.4;
+  const InfiniteKernel nngp("dense(8) relu rmsnorm(eps=0.3) dense(1)", 2, paper(b),
+                            KernelOutput::nngp);
+  const double c = cosine * std::sqrt(r * r2), s = std::sqrt((r + b) * (r2 + b));
+  const double t = std::acos((c + b) / s);
+  const double moment = s * (std::sin(t) + (pi - t) * std::cos(t)) / (2 * pi);
+  const double k = moment / std::sqrt(((r + b) / 2 + eps) * ((r2 + b) / 2 + eps));
+  CHECK(nngp.entry(r, r2, c) == doctest::Approx(2 * k + b).epsilon(1e-12));
 }
 
 TEST_CASE("one hidden relu layer agrees with the arc-cosine kernels") {

@@ -99,7 +99,9 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
         "dense(8) layernorm gelu dense(8) layernorm gelu dense(1)",
         "dense(8) gelu layernorm dense(8) gelu layernorm dense(1)",
         "dense(8) layernorm(eps=0.5) silu dense(1)", "dense(8) silu layernorm dense(1)",
-        "dense(8) layernorm layernorm gelu dense(1)", "dense(8) layernorm dense(1)"})
+        "dense(8) layernorm layernorm gelu dense(1)", "dense(8) layernorm dense(1)",
+        "dense(8) rmsnorm relu dense(8) relu dense(1)",
+        "dense(8) gelu rmsnorm(eps=1e-3) layernorm dense(1)"})
     for (double b : {0.0, 0.01, 1.0})
       for (auto parameterisation : {Parameterisation::ntk, Parameterisation::standard})
         for (auto output : {KernelOutput::ntk, KernelOutput::nngp}) {

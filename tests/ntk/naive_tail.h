@@ -1,4 +1,4 @@
-// Nets whose every parameter is drawn, and their layers behind the last Layer Norm, naively: what a
+// Nets whose every parameter is drawn, and their layers behind the last norm, naively: what a
 // bound is judged by.
 #pragma once
 
@@ -50,13 +50,14 @@ struct Naive {
     std::size_t units = static_cast<std::size_t>(net.input_width());
     for (std::size_t i = 0; i < spec.size(); ++i) {
       if (spec[i].kind == LayerKind::dense) units = static_cast<std::size_t>(spec[i].width);
-      if (spec[i].kind != LayerKind::layernorm) continue;
+      if (!is_norm(spec[i])) continue;
       norm = i;
       width = units;
+      centred = spec[i].kind == LayerKind::layernorm;
     }
   }
 
-  // From the output h of the last layernorm, before gain and bias, to the net's.
+  // From the output h of the last norm, before gain and bias, to the net's.
   Vector behind(Vector h) const {
     std::size_t p = 0;
     for (std::size_t i = 0; i < norm; ++i) p += count(i);
@@ -64,30 +65,33 @@ struct Naive {
     return h;
   }
 
-  // The output h of the last layernorm, before gain and bias, of an input x.
+  // The output h of the last norm, before gain and bias, of an input x.
   Vector ahead(Vector x) const {
     std::size_t p = 0;
     for (std::size_t i = 0; i < norm; p += count(i), ++i)
-      x = layer(i, p,
-                spec[i].kind == LayerKind::layernorm ? standardised(x, spec[i].eps) : std::move(x));
-    return standardised(x, spec[norm].eps);
+      x = layer(i, p, is_norm(spec[i]) ? standardised(x, spec[i]) : std::move(x));
+    return standardised(x, spec[norm]);
   }
 
-  static Vector standardised(Vector z, double eps) {
+  static Vector standardised(Vector z, const LayerSpec& norm) {
     const auto n = static_cast<double>(z.size());
+    const double eps = norm.eps;
     double mean = 0, variance = 0;
-    for (double value : z) mean += value / n;
+    for (double value : z)
+      if (norm.kind == LayerKind::layernorm) mean += value / n;
     for (double value : z) variance += (value - mean) * (value - mean) / n;
     for (double& value : z) value = variance > 0 ? (value - mean) / std::sqrt(variance + eps) : 0;
     return z;
   }
 
  private:
+  static bool is_norm(const LayerSpec& layer) {
+    return layer.kind == LayerKind::layernorm || layer.kind == LayerKind::rmsnorm;
+  }
   std::size_t count(std::size_t i) const {
-    return spec[i].kind == LayerKind::dense ||
-                   (spec[i].kind == LayerKind::layernorm && spec[i].affine)
-               ? 2
-               : 0;
+    if (spec[i].kind == LayerKind::dense) return 2;
+    if (!is_norm(spec[i]) || !spec[i].affine) return 0;
+    return spec[i].kind == LayerKind::layernorm ? 2 : 1;
   }
   Vector layer(std::size_t i, std::size_t p, Vector h) const {
     if (spec[i].kind == LayerKind::dense) {
@@ -103,6 +107,7 @@ struct Naive {
       if (spec[i].kind == LayerKind::silu) z /= 1 + std::exp(-z);
       if (spec[i].kind == LayerKind::layernorm && spec[i].affine)
         z = parameters[p][j] * z + parameters[p + 1][j];
+      if (spec[i].kind == LayerKind::rmsnorm && spec[i].affine) z *= parameters[p][j];
     }
     return h;
   }
@@ -111,13 +116,15 @@ struct Naive {
   std::vector<Vector> parameters;
 
  public:
-  std::size_t norm = 0, width = 0;  // of the last layernorm
+  std::size_t norm = 0, width = 0;  // of the last norm
+  bool centred = true;              // it is a layernorm
 };
 
-// Of mean 0, and of length `part` of the longest there is.
-inline Vector normed(Vector h, double part) {
+// Of mean 0 if `centred`, and of length `part` of the longest there is.
+inline Vector normed(Vector h, double part, bool centred = true) {
   double mean = 0;
-  for (double value : h) mean += value / static_cast<double>(h.size());
+  for (double value : h)
+    if (centred) mean += value / static_cast<double>(h.size());
   for (double& value : h) value -= mean;
   const double length = std::sqrt(dot(h, h));
   for (double& value : h)

@@ -10,8 +10,8 @@
 namespace keel {
 namespace {
 
-// The least and the largest output behind any h that a Layer Norm may give: random ones, and random
-// steps up and down from the best.
+// The least and the largest output behind any h that the last norm may give: random ones, and
+// random steps up and down from the best.
 Interval found_behind(const Net& net, std::size_t output, std::uint64_t seed, int starts,
                       int steps) {
   const Naive naive(net);
@@ -30,19 +30,21 @@ Interval found_behind(const Net& net, std::size_t output, std::uint64_t seed, in
     if (highest.empty() || (side >= 0 && value > found.high)) found.high = value, highest = h;
   };
   for (int i = 0; i < starts; ++i)
-    try_at(normed(direction(), i % 4 == 0 ? 0.25 * (i % 16) / 4 : 1), 0);
+    try_at(normed(direction(), i % 4 == 0 ? 0.25 * (i % 16) / 4 : 1, naive.centred), 0);
   for (double side : {-1.0, 1.0})
     for (int i = 0; i < steps; ++i) {
       Vector h = direction();
       const double length = std::pow(10, -3.0 * i / steps);
       const Vector& best = side < 0 ? lowest : highest;
       for (std::size_t j = 0; j < h.size(); ++j) h[j] = best[j] + length * h[j];
-      try_at(normed(h, 1), side);
+      try_at(normed(h, 1, naive.centred), side);
     }
   return found;
 }
 
-std::vector<std::string> specs_of(const std::string& phi, int width) {
+using Specs = std::vector<const char*>;
+
+std::vector<std::string> filled(const Specs& specs, const std::string& phi, int width) {
   const auto fill = [&](std::string spec) {
     const auto put = [&](const std::string& what, const std::string& with) {
       for (std::size_t at = spec.find(what); at != spec.npos; at = spec.find(what))
@@ -52,21 +54,15 @@ std::vector<std::string> specs_of(const std::string& phi, int width) {
     put("P", phi);
     return spec;
   };
-  std::vector<std::string> specs;
-  for (const char* spec :
-       {"D layernorm P dense(1)", "D P layernorm dense(2)", "D layernorm(affine=0) P D P dense(1)",
-        "D P D layernorm(eps=0) P dense(2)", "D layernorm P D layernorm(eps=3) P dense(1)",
-        "D P layernorm D P D P dense(1)", "D layernorm D dense(1)", "D layernorm P P dense(1)",
-        "D layernorm layernorm(affine=0, eps=0) D P dense(2)"})
-    specs.push_back(fill(spec));
-  return specs;
+  std::vector<std::string> result;
+  for (const char* spec : specs) result.push_back(fill(spec));
+  return result;
 }
 
-TEST_CASE("net_bound: neither what a Layer Norm can give nor any input found passes it") {
-  std::uint64_t seed = 0;
+void check_bounds(const Specs& specs, std::uint64_t seed) {
   for (const char* phi : {"relu", "gelu", "silu"})
     for (int width : {1, 2, 3, 33})
-      for (const std::string& spec : specs_of(phi, width)) {
+      for (const std::string& spec : filled(specs, phi, width)) {
         const std::int64_t inputs = 1 + static_cast<std::int64_t>(seed % 3);
         const Net net = random_net(spec, inputs, ++seed);
         NetBoundOptions options;
@@ -93,6 +89,23 @@ TEST_CASE("net_bound: neither what a Layer Norm can give nor any input found pas
       }
 }
 
+TEST_CASE("net_bound: neither what a Layer Norm can give nor any input found passes it") {
+  check_bounds(
+      {"D layernorm P dense(1)", "D P layernorm dense(2)", "D layernorm(affine=0) P D P dense(1)",
+       "D P D layernorm(eps=0) P dense(2)", "D layernorm P D layernorm(eps=3) P dense(1)",
+       "D P layernorm D P D P dense(1)", "D layernorm D dense(1)", "D layernorm P P dense(1)",
+       "D layernorm layernorm(affine=0, eps=0) D P dense(2)"},
+      0);
+}
+
+TEST_CASE("net_bound: nor what an RMSNorm can give") {
+  check_bounds(
+      {"D rmsnorm P dense(1)", "D P rmsnorm dense(2)", "D rmsnorm(affine=0) P D P dense(1)",
+       "D P D rmsnorm P dense(2)", "D rmsnorm P D rmsnorm(eps=3) P dense(1)",
+       "D layernorm P D rmsnorm P dense(1)", "D rmsnorm layernorm(affine=0) D P dense(2)"},
+      1000);
+}
+
 TEST_CASE("net_bound: a linear tail's maximum is |c| + sqrt(d) |centred w g|, exactly") {
   for (int width : {2, 3, 33, 128}) {
     const Net net = random_net(fmt::format("dense({0}) relu layernorm dense(1)", width), 2, 7);
@@ -110,6 +123,16 @@ TEST_CASE("net_bound: a linear tail's maximum is |c| + sqrt(d) |centred w g|, ex
     CHECK(bound.outputs[0].low == doctest::Approx(middle - reach).epsilon(1e-8));
     CHECK(bound.largest() == doctest::Approx(std::abs(middle) + reach).epsilon(1e-8));
   }
+  // Of RMSNorm nothing is centred.
+  const Net root = random_net("dense(33) relu rmsnorm dense(1)", 2, 7);
+  const Vector gain = root.values(2), w = root.values(3);
+  double square = 0;
+  for (std::size_t i = 0; i < w.size(); ++i) square += std::pow(w[i] * gain[i], 2);
+  const NetBound of_root = bound_net(root);
+  CHECK(!of_root.centred);
+  CHECK(of_root.rank == 33);
+  CHECK(of_root.outputs[0].high ==
+        doctest::Approx(root.values(4)[0] + std::sqrt(33 * square)).epsilon(1e-8));
   // One unit: a Layer Norm gives 0, and the net is a constant.
   const Net one = random_net("dense(1) layernorm relu dense(1)", 1, 3);
   const NetBound bound = bound_net(one);
@@ -143,7 +166,7 @@ TEST_CASE("net_bound: an ensemble and no steps are refused; no Layer Norm, no bo
   const Net none("dense(4) relu dense(1)", 2);
   CHECK(!bound_net(none).bounded);
   CHECK(message_of([&] { tail_of(none); }) ==
-        "net_bound: got 'dense(4) relu dense(1)', wanted a net with a layernorm");
+        "net_bound: got 'dense(4) relu dense(1)', wanted a net with a layernorm or rmsnorm");
   // The parameterisation is a way of writing the weights: scales belong to them.
   NetOptions ntk;
   ntk.parameterisation = Parameterisation::ntk;

@@ -90,7 +90,7 @@ TEST_CASE("tail_dual: with an image, any multipliers bound what the net does") {
     const UnitRows rows(tail);
     const std::vector<Units> layers = {
         first_units(tail, rows, linear_intervals(tail.affine[0], tail.set))};
-    const TailDual dual(rows, tail.set, layers, 1, rows.centred(), true);
+    const TailDual dual(rows, tail.set, layers, 1, rows.signs_alone(), true);
     const Affine& last = tail.affine.back();
     const auto at = [&](const Vector& x, Vector& gradient) {
       return dual(last.weight, last.bias[0], x, 1e-9, gradient).bound;

@@ -32,7 +32,7 @@ inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
     spec.push_back({.kind = LayerKind::dense, .width = width});
   };
   const auto norm = [&] {
-    spec.push_back({.kind = LayerKind::layernorm,
+    spec.push_back({.kind = dice.below(3) == 0 ? LayerKind::rmsnorm : LayerKind::layernorm,
                     .affine = dice.below(2) == 0,
                     .eps = std::vector<double>{0, 1e-5, 1}[dice.below(3)]});
   };
@@ -99,12 +99,25 @@ class Plain {
  private:
   static std::size_t count(const LayerSpec& layer) {
     if (layer.kind == LayerKind::dense) return 2;
-    return layer.kind == LayerKind::layernorm && layer.affine ? 2 : 0;
+    if (!is_norm(layer) || !layer.affine) return 0;
+    return layer.kind == LayerKind::layernorm ? 2 : 1;
   }
 
-  // 1 / sqrt(variance + eps), and the centred row in the place of x; a constant row gives 0.
-  static double centre(Vector& x, double eps) {
+  static bool is_norm(const LayerSpec& layer) {
+    return layer.kind == LayerKind::layernorm || layer.kind == LayerKind::rmsnorm;
+  }
+
+  // 1 / sqrt(variance + eps), and the centred row in the place of x; a constant row gives 0. Of
+  // rmsnorm 1 / sqrt(mean square + eps).
+  static double centre(Vector& x, const LayerSpec& norm) {
+    const double eps = norm.eps;
     const auto n = static_cast<double>(x.size());
+    if (norm.kind == LayerKind::rmsnorm) {
+      long double squares = 0;
+      for (double value : x) squares += static_cast<long double>(value) * value;
+      const long double inside = squares / n + eps;
+      return inside > 0 ? static_cast<double>(1 / std::sqrt(inside)) : 0;
+    }
     bool constant = true;
     long double mean = 0, variance = 0;
     for (double value : x) constant &= value == x[0];
@@ -138,13 +151,13 @@ class Plain {
           out[o] += parameters_[p][o * h.size() + j] * h[j];
       return out;
     }
-    const double scale = layer.kind == LayerKind::layernorm ? centre(h, layer.eps) : 1;
+    const double scale = is_norm(layer) ? centre(h, layer) : 1;
     for (std::size_t j = 0; j < h.size(); ++j) {
-      if (layer.kind != LayerKind::layernorm)
+      if (!is_norm(layer))
         h[j] = value_of(layer.kind, h[j]);
       else
         h[j] = (layer.affine ? parameters_[p][j] : 1) * h[j] * scale +
-               (layer.affine ? parameters_[p + 1][j] : 0);
+               (count(layer) == 2 ? parameters_[p + 1][j] : 0);
     }
     return h;
   }
@@ -162,22 +175,25 @@ class Plain {
         }
       return d_x;
     }
-    if (layer.kind != LayerKind::layernorm) {
+    if (!is_norm(layer)) {
       for (std::size_t j = 0; j < x.size(); ++j) d_x[j] = d[j] * slope_of(layer.kind, x[j]);
       return d_x;
     }
     Vector h = x, d_h = d;  // h: standardised
-    const double scale = centre(h, layer.eps), n = static_cast<double>(x.size());
+    const double scale = centre(h, layer), n = static_cast<double>(x.size());
     for (double& value : h) value *= scale;
     if (layer.affine) {
-      d_parameters[p + 1] = d;
+      if (count(layer) == 2) d_parameters[p + 1] = d;
       for (std::size_t j = 0; j < x.size(); ++j) {
         d_parameters[p].push_back(d[j] * h[j]);
         d_h[j] = d[j] * parameters_[p][j];
       }
     }
     double mean = 0, along = 0;
-    for (std::size_t j = 0; j < x.size(); ++j) mean += d_h[j] / n, along += d_h[j] * h[j] / n;
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      if (layer.kind == LayerKind::layernorm) mean += d_h[j] / n;
+      along += d_h[j] * h[j] / n;
+    }
     for (std::size_t j = 0; j < x.size(); ++j) d_x[j] = scale * (d_h[j] - mean - h[j] * along);
     return d_x;
   }

@@ -111,23 +111,27 @@ TEST_CASE("shell_maximum: against every direction of a plane, and in the hard ca
   CHECK(shell_maximum({2, 2, 2}, {0, 0, 0}, 1).value == doctest::Approx(2));
 }
 
-// h of x, as a layernorm behind dense(width) computes it.
-Vector normed_of(const Vector& weight, const Vector& bias, const Vector& x, double eps) {
+// h of x, as a layernorm behind dense(width) computes it, or an rmsnorm, which is not `centred`.
+Vector normed_of(const Vector& weight, const Vector& bias, const Vector& x, double eps,
+                 bool centred) {
   Vector z = bias;
   double mean = 0, variance = 0;
   const auto n = static_cast<double>(z.size());
   for (std::size_t i = 0; i < z.size(); ++i)
     for (std::size_t j = 0; j < x.size(); ++j) z[i] += weight[i * x.size() + j] * x[j];
-  for (double value : z) mean += value / n;
+  for (double value : z) mean += centred ? value / n : 0;
   for (double value : z) variance += (value - mean) * (value - mean) / n;
   for (double& value : z) value = (value - mean) / std::sqrt(variance + eps);
   return z;
 }
 
-TEST_CASE("norm_set: holds the Layer Norm of every input") {
+TEST_CASE("norm_set: holds the Layer Norm, or the RMSNorm, of every input") {
   for (double eps : {0.0, 1e-5, 2.0})
-    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    for (std::uint64_t trial = 0; trial < 60; ++trial) {
+      const bool centred = trial < 30;
+      const std::uint64_t seed = trial % 30;
       CAPTURE(seed);
+      CAPTURE(centred);
       const std::int64_t inputs = 1 + static_cast<std::int64_t>(seed % 3);
       const std::size_t width = seed % 4 == 0 ? 6 : 20;
       Vector weight = draws(width * static_cast<std::size_t>(inputs), seed),
@@ -135,17 +139,19 @@ TEST_CASE("norm_set: holds the Layer Norm of every input") {
       if (seed % 5 == 0) std::fill(bias.begin(), bias.end(), 0.3);  // centred: nothing
       if (seed % 6 == 0)
         for (std::size_t i = 0; i < width; ++i) weight[i * static_cast<std::size_t>(inputs)] = 0.7;
-      const NormSet set = normed_after_dense(weight, bias, inputs, eps);
+      const NormSet set = normed_after_dense(weight, bias, inputs, eps, {}, centred);
+      CHECK(set.centred == centred);
       const auto k = static_cast<std::size_t>(set.rank);
       if (set.whole) {
-        CHECK((inputs + 1 >= static_cast<std::int64_t>(width) - 1 || seed % 6 == 0));
+        CHECK((inputs + 1 >= static_cast<std::int64_t>(width) - centred || seed % 6 == 0));
         continue;
       }
-      CHECK(set.half == (seed % 5 != 0));
+      // Not centred, equal numbers are a direction, of which a column and the bias have one.
+      CHECK(set.half == (seed % 5 != 0 || (!centred && seed % 6 != 0)));
       for (std::uint64_t at = 0; at < 50; ++at) {
         Vector x = draws(static_cast<std::size_t>(inputs), seed * 1000 + at);
         for (double& value : x) value *= std::pow(10, -4.0 + 0.2 * static_cast<double>(at));
-        const Vector h = normed_of(weight, bias, x, eps);
+        const Vector h = normed_of(weight, bias, x, eps, centred);
         Vector u(k), back(width);
         for (std::size_t i = 0; i < width; ++i)
           for (std::size_t j = 0; j < k; ++j)
