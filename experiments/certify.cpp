@@ -30,7 +30,8 @@ constexpr std::int64_t kEstimateRows =
     4096;  // beyond, the smallest eigenvalue costs too many solves
 
 // C is proved for an infinitely wide net. For nets of finite width nothing is: there is the largest
-// that a search finds within |x| <= farthest, unless no Layer Norm keeps it from growing for ever.
+// that a search finds within |x| <= farthest, unless no Layer Norm or RMSNorm keeps it from growing
+// for ever.
 struct KernelSupremum {
   Supremum proved;
   std::optional<Found> searched;
@@ -45,7 +46,7 @@ KernelSupremum supremum_of(const RegressionTask& task, const Spec& spec, const T
     return {infinite->supremum(), {}};
   KernelSupremum result;
   result.proved.at = std::numeric_limits<double>::infinity();
-  if (has_layer_norm(spec))
+  if (has_row_norm(spec))
     result.searched =
         search_largest(kernel_diagonal(*task.kernel()), task.training().features, some, options);
   else
@@ -181,14 +182,14 @@ Run declare_certify(CLI::App& app) {
   for (const char* name : {"--net", "--data", "--target"}) app.get_option(name)->required(false);
   declare_search(app, choice->search);
   app.add_option("--pieces", choice->pieces,
-                 "of --mode trained, with two or more activations behind the last Layer Norm: what "
+                 "of --mode trained, with two or more activations behind the last norm: what "
                  "is cut to tighten the bound, 0 for none")
       ->check(check_whole(0, 100000))
       ->capture_default_str();
   app.footer(
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
-      "far from the data; without a Layer Norm there is none. Of --mode empirical nothing is "
-      "proved.\n--mode trained bounds the very net of --weights "
+      "far from the data; without a Layer Norm or RMSNorm there is none. Of --mode empirical "
+      "nothing is proved.\n--mode trained bounds the very net of --weights "
       "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
       "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "
       "a transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "

@@ -143,8 +143,10 @@ Interval of_all(const std::vector<Interval>& outputs) {
   return all;
 }
 
+constexpr const char* kNoNorm = "none: no layernorm or rmsnorm";
+
 std::string proof_of(const NetBound& bound) {
-  if (!bound.bounded) return "none: no layernorm";
+  if (!bound.bounded) return kNoNorm;
   if (bound.activations == 0 && !bound.cone && !bound.image) return "linear";
   return fmt::format("dual, {} layers{}{}", bound.activations, bound.cone ? ", cone" : "",
                      bound.image ? ", image" : "");
@@ -162,6 +164,7 @@ Json findings_json(const Findings& found, const TrainedChoice& choice, const Sta
     json["intervals"] = Json::array();
     for (const Interval& output : bound.outputs)
       json["intervals"].push_back(interval_json(output, units));
+    json["norm"] = bound.centred ? "layernorm" : "rmsnorm";
     json["layernorm_word"] = bound.word;
     json["layernorm_width"] = bound.width;
     json["layernorm_dimension"] = bound.rank;
@@ -190,7 +193,7 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
     table.push_back({"proved: " + about_text(units) + " is at most",
                      brief_outward(bound.largest() * units.y_scale(), 5, 1)});
   else
-    table.push_back({"bound of " + about_text(units), "none: no layernorm"});
+    table.push_back({"bound of " + about_text(units), kNoNorm});
   table.push_back({fmt::format("largest found for |x| <= {:g}", choice.search.farthest),
                    brief(largest.value * units.y_scale(), 5)});
   table.push_back({"  at |x|", brief(largest.distance(), 5)});
@@ -202,11 +205,11 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
   if (bound.outputs.size() > kShown)
     text += fmt::format("{} outputs in all: summary.json has them\n", bound.outputs.size());
   if (bound.bounded)
-    text += fmt::format(
-        "by the layernorm at word {}: its {} units stay in a ball of {} dimensions; {}\n",
-        bound.word, bound.width, bound.rank, proof_of(bound));
+    text += fmt::format("by the {} at word {}: its {} units stay in a ball of {} dimensions; {}\n",
+                        bound.centred ? "layernorm" : "rmsnorm", bound.word, bound.width,
+                        bound.rank, proof_of(bound));
   else if (!found.attack.beyond)
-    text += "no layernorm: nothing is proved\n";
+    text += "no layernorm or rmsnorm: nothing is proved\n";
   return text + exceed_line(found.attack, units);
 }
 

@@ -13,6 +13,8 @@ const std::vector<Experiment>& experiments() {
        reproduce_fig6},
       {"fig7", "a transformer with and without Layer Norm, on sequences", true, false, true, "fig7",
        reproduce_fig7},
+      {"rmsnorm", "the first with RMSNorm in place of Layer Norm: beyond the paper", true, false,
+       true, "rmsnorm", reproduce_rmsnorm},
       {"table1", "the protein data: in and out of distribution (needs --data)", false, true, true,
        "fig3", reproduce_table1},
       {"theory", "the paper's statements, each checked with numbers", true, false, false, "theory",

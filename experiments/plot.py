@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Draws what `keel reproduce` and `keel forecast` wrote: plot.py
-fig1|fig2|fig3|fig5|fig6|fig7|theory|forecast DIR reads the numbers in DIR (.csv, .npy,
+fig1|fig2|fig3|fig5|fig6|fig7|rmsnorm|theory|forecast DIR reads the numbers in DIR (.csv, .npy,
 summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib; fig3 statsmodels
 too."""
 
@@ -31,6 +31,9 @@ COLUMNS = {
              (("standard", "silu"), "SiLU, no LN"), (("ln_every", "silu"), "SiLU, LN every")],
     "fig6": [(("standard", "relu"), "Standard"), (("bn_first", "relu"), "BN first"),
              (("bn_second", "relu"), "BN second"), (("bn_every", "relu"), "BN every")],
+    "rmsnorm": [(("standard", "relu"), "Standard"), (("rms_first", "relu"), "RMSNorm first"),
+                (("rms_second", "relu"), "RMSNorm second"),
+                (("rms_every", "relu"), "RMSNorm every")],
 }
 CONTINUED = [(("standard", "one_step"), "Standard, one step"),
              (("ln_embedding", "one_step"), "LN, one step"),
@@ -263,7 +266,7 @@ def draw_sequences(_, folder):
 
 DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
         "fig6": draw_curves, "fig7": draw_sequences, "forecast": draw_forecast,
-        "theory": draw_theory}
+        "rmsnorm": draw_curves, "theory": draw_theory}
 
 
 def save(figure, path):

@@ -1,4 +1,4 @@
-// keel reproduce: one entry for each figure or table of the paper.
+// keel reproduce: one entry for each figure or table of the paper, and for what goes beyond it.
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ struct Experiment {
   Reproduced (*run)(const Context&, const ReproduceOptions&, const OutputFolder&);
 };
 
-/// Every experiment, in the paper's order.
+/// Every experiment: the paper's figures in its order, then what has other data or none.
 const std::vector<Experiment>& experiments();
 
 Reproduced reproduce_fig1(const Context&, const ReproduceOptions&, const OutputFolder&);
@@ -45,6 +45,7 @@ Reproduced reproduce_fig2(const Context&, const ReproduceOptions&, const OutputF
 Reproduced reproduce_fig5(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_fig6(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_fig7(const Context&, const ReproduceOptions&, const OutputFolder&);
+Reproduced reproduce_rmsnorm(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_table1(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_theory(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_uci(const Context&, const ReproduceOptions&, const OutputFolder&);

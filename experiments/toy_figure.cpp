@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "../nn/frozen.h"
 #include "../nn/trainer.h"
@@ -102,13 +104,18 @@ Tensor rows_of(const std::vector<double>& values, std::int64_t width) {
 }
 
 ToyNet toy_net(const std::string& net, const std::string& activation) {
-  const bool batch = net.starts_with("bn_");
-  const std::string where = batch || net.starts_with("ln_") ? net.substr(3) : "";
-  const std::string norm = batch ? "batchnorm " : "layernorm ";
+  constexpr std::pair<std::string_view, const char*> kNorms[] = {
+      {"ln_", "layernorm "}, {"rms_", "rmsnorm "}, {"bn_", "batchnorm "}};
+  std::string where, norm;
+  for (const auto& [begin, word] : kNorms)
+    if (net.starts_with(begin)) {
+      where = net.substr(begin.size());
+      norm = word;
+    }
   const bool first = where == "first" || where == "every";
   const bool second = where == "second" || where == "every";
   check(first || second || net == "standard", "toy_net",
-        "got net '{}', wanted standard, or first, second or every behind ln_ or bn_", net);
+        "got net '{}', wanted standard, or first, second or every behind ln_, rms_ or bn_", net);
   return {net, activation,
           fmt::format("dense(128) {}{} dense(128) {}{} dense(1)", first ? norm : "", activation,
                       second ? norm : "", activation)};

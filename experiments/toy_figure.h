@@ -1,4 +1,5 @@
-// Figures 1, 5 and 6: one-dimensional data sets, ensembles trained on them, curves far outside.
+// Figures 1, 5 and 6, and RMSNorm's: one-dimensional data sets, ensembles trained on them, curves
+// far outside.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +36,13 @@ Tensor rows_of(const std::vector<double>& values, std::int64_t width);
 
 /// A column of a figure.
 struct ToyNet {
-  std::string net;         ///< standard; or first, second or every behind ln_ or bn_
+  std::string net;         ///< standard; or first, second or every behind ln_, rms_ or bn_
   std::string activation;  ///< relu, gelu or silu
   std::string spec;
 };
 
-/// Two hidden layers of 128 and one output; Layer or Batch Norm between a layer and its activation.
-/// `net` as in ToyNet.
+/// Two hidden layers of 128 and one output; Layer Norm, RMSNorm or Batch Norm between a layer and
+/// its activation. `net` as in ToyNet.
 ToyNet toy_net(const std::string& net, const std::string& activation);
 
 /// What became of one net on one data set; every list has one entry a seed, unless said.

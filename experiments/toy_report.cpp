@@ -109,12 +109,18 @@ Reproduced reproduce_toy(const std::string& name, const std::vector<ToyNet>& net
                     {"first_seed", options.first_seed},
                     {"training_seconds", run.training_seconds},
                     {"panels", panels}};
-  const bool batch = std::any_of(nets.begin(), nets.end(), [](const ToyNet& net) {
-    return net.spec.find("batchnorm") != std::string::npos;
-  });
+  const auto has = [&](const char* word) {
+    return std::any_of(nets.begin(), nets.end(),
+                       [&](const ToyNet& net) { return net.spec.find(word) != std::string::npos; });
+  };
   const std::string norm = "before the activation, trainable gain and bias, eps 1e-5";
-  result.numbers[batch ? "batchnorm" : "layernorm"] =
-      batch ? norm + "; trained, with mean and variance (by n - 1) of the training points" : norm;
+  if (has("rmsnorm"))
+    result.numbers["rmsnorm"] = "before the activation, trainable gain, eps 2^-23";
+  else if (has("batchnorm"))
+    result.numbers["batchnorm"] =
+        norm + "; trained, with mean and variance (by n - 1) of the training points";
+  else
+    result.numbers["layernorm"] = norm;
   result.table = fmt::format(
       "{}: {} points on [{}, {}] (data formulas and range are ours: {}); {} epochs of full-batch "
       "Adam, {} {}; mean +- 95% interval\n{}{} nets trained in {:.2f} s on {}\n",

@@ -59,7 +59,8 @@ TrainedNet trained_net(const std::string& net, const std::string& weights,
   if (!result.zero_biases.empty())
     context.note(fmt::format(
         "note: {} has no {}: taken as zeros, as PyTorch's bias=False means; not so of a "
-        "torch.nn.RMSNorm, or where the writer left out what two layers share",
+        "torch.nn.RMSNorm, which is the word 'rmsnorm', or where the writer left out what two "
+        "layers share",
         weights, fmt::join(result.zero_biases, ", ")));
   if (standardise.empty() && written != content.metadata.end() && written->second != "none")
     context.note(

@@ -81,6 +81,7 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
     CHECK(found > 0.05 * bound);
     CHECK(bound == std::max(std::abs(low), std::abs(high)));
     CHECK(own["found_over_bound"].get<double>() == doctest::Approx(found / bound));
+    CHECK(own["norm"] == "layernorm");
     CHECK(own["layernorm_word"] == 2);
     CHECK(own["layernorm_dimension"] == 3);
     CHECK(own["features"] == 2);
@@ -132,6 +133,20 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
   }
 }
 
+TEST_CASE("certify trained: an RMSNorm bounds a net, too") {
+  const Trained net("dense(16) rmsnorm relu dense(1)", "xy");
+  const Ran ran = net.certify({"--data", net.table, "--target", "y", "--standardise", "xy"});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("by the rmsnorm at word 2: its 16 units stay in a ball of 3 dimensions") !=
+        std::string::npos);
+  const auto summary = net.summary();
+  CHECK(summary["bounded"] == true);
+  CHECK(summary["norm"] == "rmsnorm");
+  const double bound = summary["bound"], found = summary["largest_found"];
+  CHECK(found <= bound);
+  CHECK(found > 0.3 * bound);
+}
+
 TEST_CASE("certify: a search that finds more than was proved is an error") {
   Examples rows;
   rows.rows = rows.features = 1;
@@ -146,7 +161,7 @@ TEST_CASE("certify trained: no Layer Norm, no bound, and a way past any number")
   const Trained net(kNoNorm);
   Ran ran = net.certify({"--exceed", "1e12"});
   REQUIRE(ran.code == 0);
-  CHECK(ran.out.find("none: no layernorm") != std::string::npos);
+  CHECK(ran.out.find("none: no layernorm or rmsnorm") != std::string::npos);
   CHECK(ran.out.find("passes 1e+12") != std::string::npos);
   const auto summary = net.summary();
   CHECK(summary["bounded"] == false);

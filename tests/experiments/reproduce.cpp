@@ -36,10 +36,10 @@ TEST_CASE("toy figure: data, nets and the exponent") {
   CHECK(toy_net("ln_second", "gelu").spec == "dense(128) gelu dense(128) layernorm gelu dense(1)");
   CHECK(toy_net("ln_every", "silu").spec ==
         "dense(128) layernorm silu dense(128) layernorm silu dense(1)");
-  CHECK_THROWS_WITH_AS(
-      toy_net("ln_last", "relu"),
-      "toy_net: got net 'ln_last', wanted standard, or first, second or every behind ln_ or bn_",
-      Error);
+  CHECK_THROWS_WITH_AS(toy_net("ln_last", "relu"),
+                       "toy_net: got net 'ln_last', wanted standard, or first, second or every "
+                       "behind ln_, rms_ or bn_",
+                       Error);
 
   const std::vector<double> x = log_spaced(1e2, 1e4, 21);
   std::vector<double> linear, constant(x.size(), -0.5);
@@ -125,6 +125,27 @@ TEST_CASE("reproduce fig6: Batch Norm bounds nothing") {
   CHECK(summary["panels"].size() == 12);
   CHECK(summary["panels"][11]["spec"] ==
         "dense(128) batchnorm relu dense(128) batchnorm relu dense(1)");
+}
+
+TEST_CASE("reproduce rmsnorm: it bounds as Layer Norm does") {
+  const TemporaryFolder folder;
+  const int epochs = test::kSanitized ? 4 : 40;
+  const Ran ran =
+      run_keel({"reproduce", "rmsnorm", "--seeds", "2", "--epochs", std::to_string(epochs), "--out",
+                folder.str(), "--device", "cpu", "--no-plot"});
+  REQUIRE(ran.err == "");
+  const auto summary = json_of(folder / "summary.json");
+  CHECK(summary["rmsnorm"].get<std::string>().find("gain, eps 2^-23") != std::string::npos);
+  CHECK(!summary.contains("layernorm"));
+  std::set<std::string> nets;
+  for (const auto& panel : summary["panels"]) {
+    nets.insert(panel["net"].get<std::string>());
+    const double exponent = panel["far_field_exponent"];
+    CHECK(std::abs(exponent - (panel["net"] == "standard" ? 1 : 0)) < 0.1);
+  }
+  CHECK(nets == std::set<std::string>{"standard", "rms_first", "rms_second", "rms_every"});
+  CHECK(summary["panels"][11]["spec"] ==
+        "dense(128) rmsnorm relu dense(128) rmsnorm relu dense(1)");
 }
 
 TEST_CASE("reproduce fig7: transformers grow without Layer Norm, and are bounded with it") {

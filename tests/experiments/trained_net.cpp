@@ -37,11 +37,12 @@ TEST_CASE("certify trained: a module's net with a Dropout, without biases, in ha
                      "--directions", "8", "--steps", "2"});
   };
   Ran ran = certify("dense(4) layernorm relu identity dense(1)");
-  CHECK(ran.err ==
-        fmt::format("note: {} has no 0.bias, 1.bias: taken as zeros, as PyTorch's bias=False "
-                    "means; not so of a torch.nn.RMSNorm, or where the writer left out what two "
-                    "layers share\n",
-                    folder / "w.safetensors"));
+  CHECK(
+      ran.err ==
+      fmt::format("note: {} has no 0.bias, 1.bias: taken as zeros, as PyTorch's bias=False "
+                  "means; not so of a torch.nn.RMSNorm, which is the word 'rmsnorm', or where the "
+                  "writer left out what two layers share\n",
+                  folder / "w.safetensors"));
   REQUIRE(ran.code == 0);
   const auto summary = json_of(folder / "out/summary.json");
   CHECK(summary["net"] == "dense(4) layernorm relu identity dense(1)");
