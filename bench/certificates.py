@@ -16,9 +16,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NETS = {"first": "dense(128) layernorm {} dense(128) {} dense(1)",
-        "second": "dense(128) {} dense(128) layernorm {} dense(1)",
-        "every": "dense(128) layernorm {} dense(128) layernorm {} dense(1)"}
+PLACES = {"first": "dense(128) {norm} {phi} dense(128) {phi} dense(1)",
+          "second": "dense(128) {phi} dense(128) {norm} {phi} dense(1)",
+          "every": "dense(128) {norm} {phi} dense(128) {norm} {phi} dense(1)"}
 HEAD = ("data", "φ", "LN", "proved: f in", "bound", "found", "found/bound", "s")
 
 
@@ -35,8 +35,8 @@ def rounded(value, digits, towards):
     return f"{towards(value * scale) / scale:.{digits}f}"
 
 
-def row(command, name, table, target, activation, norm, training):
-    net = NETS[norm].format(activation, activation)
+def row(command, name, table, target, activation, norm, place, training):
+    net = PLACES[place].format(norm=norm, phi=activation)
     data = ["--net", net, "--data", table, "--target", target, "--standardise", "xy"]
     with tempfile.TemporaryDirectory() as folder:
         weights = Path(folder) / "w.safetensors"
@@ -44,7 +44,7 @@ def row(command, name, table, target, activation, norm, training):
         found = keel(command, "certify", "--mode", "trained", "--weights", weights, *data,
                      "--out", folder)
     low, high = found["interval"]
-    return (name, activation, norm,
+    return (name, activation, place if norm == "layernorm" else f"RMSNorm {place}",
             f"[{rounded(low, 1, math.floor)}, {rounded(high, 1, math.ceil)}]",
             rounded(found["bound"], 1, math.ceil), rounded(found["largest_found"], 1, math.floor),
             rounded(found["found_over_bound"], 2, math.floor), f"{found['bound_seconds']:.2f}")
@@ -67,9 +67,10 @@ def main():
             sys.exit(f"certificates: got no {table}, wanted the table of {name}")
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|")
     for name, table, target, activations, training in sets:
-        for activation in activations:
-            for norm in NETS:
-                cells = row(given.keel, name, table, target, activation, norm, training)
+        runs = [(activation, "layernorm") for activation in activations] + [("relu", "rmsnorm")]
+        for activation, norm in runs:
+            for place in PLACES:
+                cells = row(given.keel, name, table, target, activation, norm, place, training)
                 print("| " + " | ".join(cells) + " |", flush=True)
 
 

@@ -1,4 +1,5 @@
-// LayerNorm, plain and fused with relu, forward and backward, against a copy and PyTorch.
+// LayerNorm and RMSNorm, plain and fused with relu, forward and backward, against a copy and
+// PyTorch.
 #include <algorithm>
 #include <cmath>
 
@@ -15,6 +16,9 @@ struct Size {
   std::string str(const char* by) const { return fmt::format("{}{}{}", rows, by, cols); }
 };
 
+constexpr double kEps = 1e-5;
+constexpr std::int64_t kRmsCols = 768;
+
 // Takes a derivative of a parameter, and drops the one of x where a net hands it on to the layer
 // below: a leaf would get a copy.
 class DropInput : public GradientSink {
@@ -29,30 +33,41 @@ class DropInput : public GradientSink {
 };
 
 struct Case {
-  bool relu;
+  bool centred, relu;  // not centred: RMSNorm
   Var operator()(const Var& x, const Var& gain, const Var& bias) const {
-    return relu ? layer_norm_relu(x, gain, bias) : layer_norm(x, gain, bias);
+    if (!centred) return relu ? rms_norm_relu(x, gain, kEps) : rms_norm(x, gain, kEps);
+    return relu ? layer_norm_relu(x, gain, bias, kEps) : layer_norm(x, gain, bias, kEps);
   }
-  const char* name() const { return relu ? "layer_norm_relu" : "layer_norm"; }
+  const char* name() const {
+    if (!centred) return relu ? "rms_norm_relu" : "rms_norm";
+    return relu ? "layer_norm_relu" : "layer_norm";
+  }
 };
+
+// One size tells whether what is not centred goes the same way.
+std::vector<Case> cases_of(const Size& size) {
+  std::vector<Case> cases = {{true, false}, {true, true}};
+  if (size.cols == kRmsCols) cases.insert(cases.end(), {{false, false}, {false, true}});
+  return cases;
+}
 
 // The last row by the definition, in double, gain 1 and bias 0: a wrong kernel is not worth timing.
 struct Reference {
   std::vector<double> out, d_x;
 };
 
-Reference reference(const std::vector<double>& x, std::vector<double> d, bool relu) {
+Reference reference(const std::vector<double>& x, std::vector<double> d, const Case& norm) {
   const auto n = static_cast<double>(x.size());
   double mean = 0, variance = 0, d_sum = 0, d_product = 0;
-  for (double v : x) mean += v / n;
+  for (double v : x) mean += norm.centred ? v / n : 0;
   for (double v : x) variance += (v - mean) * (v - mean) / n;
-  const double scale = 1 / std::sqrt(variance + 1e-5);
+  const double scale = 1 / std::sqrt(variance + kEps);
   Reference result;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double xhat = (x[j] - mean) * scale;
-    if (relu && xhat <= 0) d[j] = 0;
-    result.out.push_back(relu ? std::max(0.0, xhat) : xhat);
-    d_sum += d[j] / n;
+    if (norm.relu && xhat <= 0) d[j] = 0;
+    result.out.push_back(norm.relu ? std::max(0.0, xhat) : xhat);
+    d_sum += norm.centred ? d[j] / n : 0;
     d_product += d[j] * xhat / n;
   }
   for (std::size_t j = 0; j < x.size(); ++j)
@@ -69,7 +84,7 @@ void verify(const Case& norm, const Tensor& x, const Tensor& d_out, const Tensor
   tape.backward(out, d_out, gradients);
   const std::int64_t last = x.size(0) - 1;
   const auto row = [&](const Tensor& t) { return t[last].to_vector<double>(); };
-  const Reference wanted = reference(row(x), row(d_out), norm.relu);
+  const Reference wanted = reference(row(x), row(d_out), norm);
   const std::vector<double> got = row(out.value()), d_got = row(gradients[leaf]);
   for (std::size_t j = 0; j < got.size(); ++j) {
     check(std::abs(got[j] - wanted.out[j]) < 1e-4, "bench", "{} gives {}, wanted {}", norm.name(),
@@ -104,7 +119,7 @@ void bench_size(Report& report, Device device, const Size& size) {
                 .copy_fraction = arrays / 2 * copied.median / time.median,
                 .gpu_seconds = by_clock_of_gpu(device, f)});
   };
-  for (const Case norm : {Case{false}, Case{true}}) {
+  for (const Case& norm : cases_of(size)) {
     verify(norm, x, d_out, gain, bias);
     const std::string name = norm.name();
     add(name + " forward", 2, [&] { norm(x, gain, bias); });
@@ -129,8 +144,9 @@ void bench_peers(Report& report, Device device, const std::vector<Size>& sizes) 
     const PeerOutput output =
         run_peer(device, "layer_norm_torch.py", fmt::format("--peer {} --shapes {}", peer, shapes));
     for (const Size& size : sizes)
-      for (const Case norm : {Case{false}, Case{true}})
+      for (const Case& norm : cases_of(size))
         for (const char* pass : {" forward", " backward"}) {
+          if (!norm.centred && std::string_view(peer) == "triton") continue;
           const std::string what = norm.name() + std::string(pass);
           report.add_peers(
               row_name(what, size, device),

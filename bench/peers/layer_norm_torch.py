@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times LayerNorm in PyTorch, plain and with a relu after it, forward and backward, with gain and bias: its own kernels called without
-autograd (eager), torch.compile, or layer_norm_triton.py (on a GPU)."""
+"""Times LayerNorm in PyTorch, and RMSNorm where rows have 768 columns, plain and with a relu after it, forward and backward, with gain and
+bias: its own kernels, LayerNorm's called without autograd (eager), torch.compile, or layer_norm_triton.py (on a GPU; LayerNorm alone)."""
 
 import torch
 from torch.nn import functional
@@ -9,6 +9,7 @@ import common
 import torch_net
 
 EPS = 1e-5
+RMS_COLS = 768
 
 
 class Eager:
@@ -31,20 +32,24 @@ class Eager:
             d_out, self.x, shape, self.mean, self.rstd, self.gain, self.bias, [True] * 3)
 
 
-class Compiled:
-    def __init__(self, x, gain, bias, relu):
-        import torch._functorch.config
+def layer_norm(x, gain, bias):
+    return functional.layer_norm(x, x.shape[-1:], gain, bias, EPS)
 
-        torch._functorch.config.donated_buffer = False  # backward runs many times after one forward
-        torch._dynamo.reset()
 
-        def function(x, gain, bias):
-            out = functional.layer_norm(x, x.shape[-1:], gain, bias, EPS)
-            return functional.relu(out) if relu else out
+def rms_norm(x, gain):
+    return functional.rms_norm(x, x.shape[-1:], gain, EPS)
 
-        self.leaves = [tensor.clone().requires_grad_() for tensor in (x, gain, bias)]
-        self.arguments = x, gain, bias
-        self.function = torch.compile(function, fullgraph=True, dynamic=False)
+
+def followed(norm, relu):
+    return (lambda *arguments: functional.relu(norm(*arguments))) if relu else norm
+
+
+class Recorded:
+    """By autograd: `function` of x and the parameters."""
+
+    def __init__(self, function, *arguments):
+        self.function, self.arguments = function, arguments
+        self.leaves = [tensor.clone().requires_grad_() for tensor in arguments]
         self.out = self.function(*self.leaves)
 
     @torch.no_grad()
@@ -55,23 +60,36 @@ class Compiled:
         return torch.autograd.grad(self.out, self.leaves, d_out, retain_graph=True)
 
 
-def implementation(peer):
+def compiled(function, *arguments):
+    import torch._functorch.config
+
+    torch._functorch.config.donated_buffer = False  # backward runs many times after one forward
+    torch._dynamo.reset()
+    return Recorded(torch.compile(function, fullgraph=True, dynamic=False), *arguments)
+
+
+def implementation(peer, norm, relu):
+    """Makes one of x and the parameters; None: the peer has none."""
+    if peer == "compile":
+        return lambda *arguments: compiled(followed(norm, relu), *arguments)
+    if norm is rms_norm:
+        return None if peer == "triton" else lambda *arguments: Recorded(followed(norm, relu), *arguments)
     if peer == "triton":
         from layer_norm_triton import Triton
-        return Triton
-    return {"eager": Eager, "compile": Compiled}[peer]
+        return lambda *arguments: Triton(*arguments, relu)
+    return lambda *arguments: Eager(*arguments, relu)
 
 
-def check(norm, x, gain, bias, d_out, relu):
+def check(mine, norm, arguments, d_out, relu):
     """Against autograd in double. What float32 cannot tell from relu's kink gets no gradient."""
-    leaves = [tensor.double().requires_grad_() for tensor in (x, gain, bias)]
-    out = functional.layer_norm(leaves[0], x.shape[-1:], *leaves[1:], EPS)
+    leaves = [tensor.double().requires_grad_() for tensor in arguments]
+    out = norm(*leaves)
     if relu:
         d_out = torch.where(out.detach().abs() < 1e-5, 0, d_out)
         out = functional.relu(out)
     wanted = [out, *torch.autograd.grad(out, leaves, d_out.double())]
-    for name, mine, reference in zip(("out", "d_x", "d_gain", "d_bias"), [norm.forward(), *norm.backward(d_out)], wanted):
-        error = (mine - reference).abs().max().item() / reference.abs().max().item()
+    for name, got, reference in zip(("out", "d_x", "d_gain", "d_bias"), [mine.forward(), *mine.backward(d_out)], wanted):
+        error = (got - reference).abs().max().item() / reference.abs().max().item()
         assert error < 1e-4, f"{name} is off by {error}"
 
 
@@ -83,17 +101,21 @@ def main():
     torch_net.set_up(arguments.threads, arguments.device)
     if arguments.device == "cpu":
         common.keep_freed_memory()
-    make = implementation(arguments.peer)
     cases = torch_net.Cases(arguments.peer, arguments)
     for shape in arguments.shapes.split(","):
         rows, cols = map(int, shape.split("x"))
         x, d_out = (torch.randn(rows, cols, device=arguments.device) for _ in range(2))
         gain, bias = torch.ones(cols, device=arguments.device), torch.zeros(cols, device=arguments.device)
-        for relu, name in ((False, "layer_norm"), (True, "layer_norm_relu")):
-            norm = make(x, gain, bias, relu)
-            check(norm, x, gain, bias, d_out, relu)
-            cases.time(f"{name} forward {shape}", norm.forward)
-            cases.time(f"{name} backward {shape}", lambda: norm.backward(d_out))
+        norms = [(layer_norm, (x, gain, bias))] + [(rms_norm, (x, gain))] * (cols == RMS_COLS)
+        for norm, parts in norms:
+            for relu in (False, True):
+                make = implementation(arguments.peer, norm, relu)
+                if make is None:
+                    continue
+                mine, name = make(*parts), norm.__name__ + "_relu" * relu
+                check(mine, norm, parts, d_out, relu)
+                cases.time(f"{name} forward {shape}", mine.forward)
+                cases.time(f"{name} backward {shape}", lambda: mine.backward(d_out))
         cases.print()  # each time: who ends this keeps what there is
 
 
