@@ -9,8 +9,7 @@ namespace keel {
 /// Each row of x [n, d] (or [S, n, d]) standardised over its d columns, population variance, then
 /// gain * xhat + bias; gain and bias [d] (for all members) or [S, d]. eps >= 0 is added to the
 /// variance. A constant row has xhat = 0 (also for eps = 0, where its derivative is defined as 0);
-/// entries up to 1e30 are safe; an infinity makes its row NaN, and so does a NaN, unless all else
-/// in the row is 0 or denormal: then it stays the row's only one. Ba, Kiros and Hinton, Layer
+/// entries up to 1e30 are safe; a NaN or an infinity makes its row NaN. Ba, Kiros and Hinton, Layer
 /// Normalization (2016).
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, double eps = 1e-5);
 Var layer_norm(const Var& x, double eps = 1e-5);  ///< without gain and bias
@@ -25,7 +24,7 @@ inline constexpr double kRmsEps = 0x1p-23;
 /// Each row of x [n, d] (or [S, n, d]) over the root of the mean of its d squares, times gain, [d]
 /// (for all members) or [S, d]. eps >= 0 is added to the mean of squares. A row of zeros has xhat =
 /// 0 (also for eps = 0, where its derivative is defined as 0); entries up to 1e30 are safe; a NaN
-/// or an infinity as in layer_norm. Zhang and Sennrich, Root Mean Square Layer Normalization
+/// or an infinity makes its row NaN. Zhang and Sennrich, Root Mean Square Layer Normalization
 /// (2019).
 Var rms_norm(const Var& x, const Var& gain, double eps = kRmsEps);
 Var rms_norm(const Var& x, double eps = kRmsEps);  ///< without gain

@@ -103,7 +103,7 @@ struct LayerNormForward {
     const T largest = g.max(cols, [&](auto i) { return xr[i] < 0 ? -xr[i] : xr[i]; });
     if (!(largest >= std::numeric_limits<T>::min())) {  // zeros and denormals: a constant row
       mean = 0;
-      scale = inverse_deviation(shape.eps);
+      if (scale == scale) scale = inverse_deviation(shape.eps);  // unless it has a NaN, too
       return;
     }
     const T shrink = 2 / power_of_two_in(largest), n = static_cast<T>(cols);
