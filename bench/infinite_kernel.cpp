@@ -1,4 +1,5 @@
-// Infinite-width NTK of n inputs, without and with Layer Norm, beside neural_tangents.
+// Infinite-width NTK of n inputs, without and with Layer Norm, beside neural_tangents and its
+// formulas in JAX.
 #include "../ntk/infinite_kernel.h"
 
 #include <cmath>
@@ -76,9 +77,11 @@ void bench_net(Report& report, Device device, std::int64_t n, bool layer_norm) {
   const double half = (pairs + static_cast<double>(n)) / 2;
   report.add({what + ", lower triangle", lower, 4 * half, 0, note(lower.median, half)});
   report.later([&report, device, n, layer_norm, row = what + ", full"] {
+    const std::string of = fmt::format("--n {}{}", n, layer_norm ? " --layernorm" : "");
     report.add_peers(row,
-                     {peer_time("neural_tangents", device, "infinite_nt.py",
-                                fmt::format("--n {}{}", n, layer_norm ? " --layernorm" : ""))});
+                     {peer_time("neural_tangents", device, "infinite_nt.py", of),
+                      peer_time("jax", device, "infinite_jax.py", of),
+                      peer_time("jax, float32", device, "infinite_jax.py", of + " --float32")});
   });
 }
 
