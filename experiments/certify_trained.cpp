@@ -148,8 +148,8 @@ constexpr const char* kNoNorm = "none: no layernorm or rmsnorm";
 std::string proof_of(const NetBound& bound) {
   if (!bound.bounded) return kNoNorm;
   if (bound.activations == 0 && !bound.cone && !bound.image) return "linear";
-  return fmt::format("dual, {} layers{}{}", bound.activations, bound.cone ? ", cone" : "",
-                     bound.image ? ", image" : "");
+  return fmt::format("dual, {} layer{}{}{}", bound.activations, bound.activations == 1 ? "" : "s",
+                     bound.cone ? ", cone" : "", bound.image ? ", image" : "");
 }
 
 Json findings_json(const Findings& found, const TrainedChoice& choice, const Standardiser& units) {

@@ -20,6 +20,7 @@ struct Group {
 
 Group train_group(const TransformerOptions& options, const SequenceTraining& training,
                   const std::function<void()>& stepped) {
+  constexpr std::int64_t kLooks = 100;  // steps between looks at a loss, which a GPU waits for
   const FlushDenormals flush;
   Group group{Transformer(options), std::vector<double>(options.seeds.size())};
   TransformerStep step(group.net, training.batch, AdamOptions{training.lr});
@@ -27,19 +28,19 @@ Group train_group(const TransformerOptions& options, const SequenceTraining& tra
   for (std::int64_t i = 0; i < training.steps; ++i) {
     const SequenceBatch batch = training.draw(options, i);
     step.run(batch.x, batch.y);
-    if (i >= last_tenth) {
+    if (i >= last_tenth || i % kLooks == kLooks - 1) {
       const std::vector<double> now = step.loss().to_vector<double>();
-      for (std::size_t s = 0; s < now.size(); ++s) group.loss[s] += now[s];
+      for (std::size_t s = 0; s < now.size(); ++s) {
+        check(std::isfinite(now[s]), training.who,
+              "got loss {} at step {} of the training of seed {}, wanted a finite one: try a "
+              "smaller learning rate",
+              std::abs(now[s]), i + 1, options.seeds[s]);  // of a NaN without its sign
+        if (i >= last_tenth) group.loss[s] += now[s];
+      }
     }
     stepped();
   }
-  for (std::size_t s = 0; s < group.loss.size(); ++s) {
-    group.loss[s] /= static_cast<double>(training.steps - last_tenth);
-    check(std::isfinite(group.loss[s]), training.who,
-          "got loss {} at the end of the training of seed {}, wanted a finite one: try a "
-          "smaller learning rate",
-          std::abs(group.loss[s]), options.seeds[s]);  // of a NaN without its sign
-  }
+  for (double& loss : group.loss) loss /= static_cast<double>(training.steps - last_tenth);
   return group;
 }
 

@@ -212,7 +212,9 @@ TEST_CASE("forecast: refusals are one line, and leave nothing") {
   CHECK(said({"--seeds", "0"}, 2) ==
         "keel: usage: --seeds: got '0', wanted a whole number from 1 to 1000\n");
   CHECK(said({"--save-weights", data.table}, 1).find("level.csv") != std::string::npos);
-  CHECK(said({"--steps", "3", "--lr", "1e30"}, 1).find("at the end of the training of seed 0") !=
+  CHECK(said({"--steps", "2000000", "--lr", "1e30"}, 1)
+            .find("at step 100 of the training of seed 0") != std::string::npos);
+  CHECK(said({"--steps", "3", "--lr", "1e30"}, 1).find("at step 3 of the training of seed 0") !=
         std::string::npos);
   const Ran ran = run_keel({"forecast", "--data", data.table, "--target", "level", "--width", "9",
                             "--heads", "2", "--out", data.folder / "refused"});
