@@ -11,7 +11,7 @@ namespace keel {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNear = 1e-30, kFar = 1e30, kSlack = 1e-6, kTie = 1e-9;
+constexpr double kNear = 1e-30, kNearest = 1e-120, kFar = 1e30, kSlack = 1e-6, kTie = 1e-9;
 constexpr const char* kOrdinary = "variances and eps of ordinary sizes";
 
 /// What lies between lo and hi, 0 <= lo <= hi <= infinity.
@@ -165,10 +165,12 @@ double value_at(const std::vector<KernelMap>& maps, bool theta, double r) {
 
 Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   Supremum found;
-  const bool normalised = std::any_of(maps.begin(), maps.end(), [](const KernelMap& map) {
-    return map.kind == KernelMap::Kind::layer_norm;
-  });
-  if (!normalised) {
+  const auto any_norm = [&](auto wanted) {
+    return std::any_of(maps.begin(), maps.end(), [&](const KernelMap& map) {
+      return map.kind == KernelMap::Kind::layer_norm && wanted(map);
+    });
+  };
+  if (!any_norm([](const KernelMap&) { return true; })) {
     // Far away every map multiplies K and Theta by constants: both grow like r.
     found.value = found.at = found.limit = kInfinity;
     found.growth = 2;
@@ -194,20 +196,28 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   check(std::abs(value_at(maps, theta, kLongest) - found.limit) <= kSlack * found.limit, "supremum",
         "got a kernel that is {} at |x|^2 / n0 = {:g} and {} at {:g}, wanted its limit: {}",
         found.limit, kFar, value_at(maps, theta, kLongest), kLongest, kOrdinary);
-  if (value_at(maps, theta, kNear * kNear) > 2 * value_at(maps, theta, kNear)) {
+  if (any_norm([](const KernelMap& map) { return map.eps == 0; }) &&
+      value_at(maps, theta, kNearest * kNear) > 2 * value_at(maps, theta, kNearest)) {
     // Without biases and eps, a layer norm magnifies what does not vanish with x.
     found.value = kInfinity;
     return found;
   }
-  check(std::abs(value_at(maps, theta, kNear * kNear) - value_at(maps, theta, kNear)) <=
-            kSlack * std::max(found.limit, value_at(maps, theta, kNear)),
-        "supremum", "got a kernel that still changes below |x|^2 / n0 = {:g}, wanted its limit: {}",
-        kNear, kOrdinary);
+  // Without biases, norms one behind the other each magnify by 1 / eps what is small.
+  const auto changes_below = [&](double r) {
+    return !(std::abs(value_at(maps, theta, r * kNear) - value_at(maps, theta, r)) <=
+             kSlack * std::max(found.limit, value_at(maps, theta, r)));
+  };
+  double near = kNear;
+  while (near > kNearest && changes_below(near)) near = std::max(near * kNear, kNearest);
+  check(!changes_below(near), "supremum",
+        "got a kernel that still changes below |x|^2 / n0 = {:g}, wanted its limit: {}", near,
+        kOrdinary);
   found.bounded = true;
   try_at(kFar);
   try_at(0);
+  add(std::log(near * kNear), std::log(near));  // where it changes by no more than that
   constexpr int kStart = 60, kMostCells = 4'000'000;
-  const double begin = std::log(kNear), width = (std::log(kFar) - begin) / kStart;
+  const double begin = std::log(near), width = (std::log(kFar) - begin) / kStart;
   for (int i = 0; i < kStart; ++i) {
     try_at(std::exp(begin + i * width));
     add(begin + i * width, begin + (i + 1) * width);

@@ -10,15 +10,16 @@ namespace keel {
 /// The largest |x|^2 / n0 that a kernel of infinite width takes.
 inline constexpr double kLongest = 1e100;
 
-/// Of f(r), a kernel at (x, x) as a function of r = |x|^2 / n0, over r = 0 and 1e-30 <= r <= 1e30;
-/// beyond these its limits are meant, and Error is thrown where it still changes.
+/// Of f(r), a kernel at (x, x) as a function of r = |x|^2 / n0, over r = 0 and from 1e-30, or from
+/// where it no longer changes, 1e-120 at the least, to 1e30; beyond these its limits are meant, and
+/// Error is thrown where it still changes.
 struct Supremum {
   bool bounded = false;
   double value = 0;  ///< no input has more; at most 1 + 1e-6 times the largest there is
   double at = 0;  ///< r where the largest value found is reached; infinity: a limit. Not bounded:
-                  ///< where it grows; 0 takes a layer norm with eps = 0 and no biases
+                  ///< where it grows; 0 takes a norm with eps = 0 and no biases
   double limit = 0;   ///< as |x| -> infinity; infinity where unbounded
-  double growth = 0;  ///< exponent p of f ~ |x|^p far away: 2 without a layer norm, else 0
+  double growth = 0;  ///< exponent p of f ~ |x|^p far away: 2 without a norm of rows, else 0
 };
 
 /// theta: of Theta; else of K. Branch and bound in log r (docs/kernels.md).

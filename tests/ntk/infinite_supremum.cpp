@@ -81,11 +81,33 @@ TEST_CASE("with eps = 0 and no biases some kernels grow without limit towards x 
   CHECK(supremum("dense(8) " + kNorm + "relu dense(1)", 0).bounded);
 }
 
+TEST_CASE("with an eps nothing grows without limit, however often norms magnify what is small") {
+  for (const char* norm : {"rmsnorm", "layernorm", "rmsnorm(affine=0, eps=1e-12)"})
+    for (int norms : {1, 4, 6, 8})
+      for (auto parameterisation : {Parameterisation::ntk, Parameterisation::standard}) {
+        CAPTURE(norm);
+        CAPTURE(norms);
+        std::string spec;
+        for (int i = 0; i < norms; ++i) spec += fmt::format("dense(8) {} relu ", norm);
+        const InfiniteKernelOptions options{.parameterisation = parameterisation, .sigma_b2 = 0};
+        const InfiniteKernel kernel(spec + "dense(1)", 4, options);
+        const Supremum found = kernel.supremum();
+        REQUIRE(found.bounded);
+        double most = kernel.diagonal(0);
+        for (double log_r = -300; log_r < 60; log_r += 0.5)
+          most = std::max(most, kernel.diagonal(std::exp(log_r)));
+        CHECK(most / found.value <= 1);
+        CHECK(most > 0.9 * found.value);
+      }
+}
+
 TEST_CASE("a kernel that still changes where inputs end is refused") {
-  for (const char* spec : {"dense(8) layernorm(affine=0, eps=1e40) relu dense(1)",
-                           "dense(8) layernorm(affine=0, eps=1e-40) relu dense(1)"}) {
-    CAPTURE(spec);
-    const std::string message = message_of([&] { supremum(spec, 0); });
+  for (const auto& [spec, parameterisation] :
+       {std::pair{"dense(8) layernorm(affine=0, eps=1e40) relu dense(1)", Parameterisation::ntk},
+        {"dense(8) layernorm(affine=0, eps=1e-200) relu dense(1)", Parameterisation::standard}}) {
+    const std::string message =
+        message_of([&, net = spec, as = parameterisation] { supremum(net, 0, 1, as); });
+    CAPTURE(message);
     CHECK(message.starts_with("supremum: got a kernel that "));
     CHECK(message.ends_with("wanted its limit: variances and eps of ordinary sizes"));
   }
