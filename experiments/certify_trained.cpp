@@ -165,9 +165,9 @@ Json findings_json(const Findings& found, const TrainedChoice& choice, const Sta
     for (const Interval& output : bound.outputs)
       json["intervals"].push_back(interval_json(output, units));
     json["norm"] = bound.centred ? "layernorm" : "rmsnorm";
-    json["layernorm_word"] = bound.word;
-    json["layernorm_width"] = bound.width;
-    json["layernorm_dimension"] = bound.rank;
+    json["norm_word"] = bound.word;
+    json["norm_width"] = bound.width;
+    json["norm_dimension"] = bound.rank;
     json["found_over_bound"] = found.attack.largest.value / bound.largest();
     json["found_of_interval"] = found.share.value;
   }

@@ -12,7 +12,7 @@
 namespace keel {
 
 /// The state_dict of a torch.nn.Sequential of the same layers: `<i>.weight` [out, in] and
-/// `<i>.bias`, i counting every word of the SPEC from 0; the gain of a layernorm is its `weight`.
+/// `<i>.bias`, i counting every word of the SPEC from 0; the gain of a norm is its `weight`.
 /// Of an ensemble, all members in one file, named `member<s>.<i>.weight`. Parameters are written as
 /// a net in the standard parameterisation has them, so that PyTorch computes the same function.
 /// `notes` go to the file's metadata. Throws keel::Error where the net mixes rows.

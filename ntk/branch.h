@@ -5,7 +5,7 @@
 
 namespace keel {
 
-/// The largest constant + v . phi(z) behind a Layer Norm, and how much work to do for it.
+/// The largest constant + v . phi(z) behind a norm, and how much work to do for it.
 struct BranchProblem {
   const TailDual& dual;
   const NormImage* image = nullptr;  ///< the dual's, if it has one

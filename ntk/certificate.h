@@ -2,7 +2,7 @@
 // tries to go further. The bounds follow from the kernel's feature map by Cauchy and Schwarz; with
 // alpha = (Theta + ridge I)^-1 y,
 //   |f(x)| <= sqrt(Theta(x,x)) sqrt(alpha^T Theta alpha) <= sqrt(Theta(x,x)) sqrt(y^T alpha),
-// and Theta(x,x) has a supremum C wherever a Layer Norm stands (Ziomek et al. 2025).
+// and Theta(x,x) has a supremum C wherever a Layer Norm stands (Ziomek et al. 2025), or an RMSNorm.
 #pragma once
 
 #include <optional>

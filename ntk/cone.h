@@ -1,4 +1,4 @@
-// A cone that a Layer Norm's output cannot leave, and the dual cone's share of a bound
+// A cone that a norm's output cannot leave, and the dual cone's share of a bound
 // (docs/certificate.md, "The cone").
 #pragma once
 

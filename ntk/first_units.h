@@ -1,4 +1,4 @@
-// The units right behind a Layer Norm, and how far each can go.
+// The units right behind a norm, and how far each can go.
 #pragma once
 
 #include "interval.h"

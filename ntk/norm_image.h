@@ -1,4 +1,4 @@
-// What a Layer Norm can give where its dense layer stands behind an activation of few variables
+// What a norm can give where its dense layer stands behind an activation of few variables
 // (docs/certificate.md, "The image").
 #pragma once
 

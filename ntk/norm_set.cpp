@@ -100,17 +100,17 @@ NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, d
 }
 
 // u of a vector of `width` numbers, but for its length.
-Vector coordinates(const NormSet& set, const Vector& centred) {
-  if (set.whole) return centred;
+Vector coordinates(const NormSet& set, const Vector& h) {
+  if (set.whole) return h;
   const auto rank = static_cast<std::size_t>(set.rank);
   Vector result(rank);
-  for (std::size_t i = 0; i < centred.size(); ++i)
-    for (std::size_t k = 0; k < rank; ++k) result[k] += set.basis[i * rank + k] * centred[i];
+  for (std::size_t i = 0; i < h.size(); ++i)
+    for (std::size_t k = 0; k < rank; ++k) result[k] += set.basis[i * rank + k] * h[i];
   return result;
 }
 
 // W a + b = W (a - least) + (b + least W 1), of which the first has no weight below 0 and the last
-// the weight 1: u is a sum of the centred columns and of the centred last, with weights >= 0.
+// the weight 1: u is a sum of the columns and of the last, with weights >= 0; all centred if h is.
 void set_cone(NormSet& set, const Vector& weight, const Vector& bias, std::int64_t inputs,
               double least) {
   const auto cols = static_cast<std::size_t>(inputs);
@@ -124,8 +124,8 @@ void set_cone(NormSet& set, const Vector& weight, const Vector& bias, std::int64
     centre_of_set(column);
     const Vector u = coordinates(set, column);
     generators.insert(generators.end(), u.begin(), u.end());
-    const double centred = length_of(column);
-    return centred == 0 || centred > std::max(kClear * given, 1e-200);
+    const double left = length_of(column);
+    return left == 0 || left > std::max(kClear * given, 1e-200);
   };
   for (std::size_t j = 0; j < cols; ++j) {
     Vector column;

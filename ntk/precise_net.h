@@ -9,7 +9,8 @@ namespace keel {
 
 /// f(x) of a net of one member, by plain loops on the host: a value is the sum of two doubles from
 /// layer to layer, as what a Layer Norm leaves of large numbers that are nearly equal is their last
-/// digits. Behind its subtraction of the mean, double does. Throws ShapeError where x does not fit.
+/// digits. What a norm puts out is one double: behind it these do. Throws ShapeError where x does
+/// not fit.
 std::vector<double> evaluate_precisely(const Net& net, const std::vector<double>& x);
 
 }  // namespace keel

@@ -38,8 +38,9 @@ struct Tail {
 };
 
 /// Of a net of one member with such a norm. `narrow`: use what the layers before it allow;
-/// without, its output may be any of mean 0. Throws keel::Error for an ensemble, and where products
-/// of weights leave double's range downward, so that no margin would tell.
+/// without, its output may be any of its length, of mean 0 behind a Layer Norm. Throws keel::Error
+/// for an ensemble, and where products of weights leave double's range downward, so that no margin
+/// would tell.
 Tail tail_of(const Net& net, bool narrow = true);
 
 /// f at u, [outputs].

@@ -1,4 +1,4 @@
-// The Lagrangian dual of the largest value behind a Layer Norm (docs/certificate.md, "The dual").
+// The Lagrangian dual of the largest value behind a norm (docs/certificate.md, "The dual").
 #pragma once
 
 #include "multipliers.h"

@@ -1,4 +1,4 @@
-// The first units behind a Layer Norm as functions of the point that it gives.
+// The first units behind a norm as functions of the point that it gives.
 #pragma once
 
 #include "tail.h"
@@ -26,7 +26,8 @@ class UnitRows {
   std::size_t cols() const { return static_cast<std::size_t>(rank_); }
   std::int64_t rank_ = 0;
   bool centred_ = false;
-  double inverse_ = 1, square_ = 1;  // of the length of a centred unit vector
+  // 1 over the length of a unit vector less its mean, and its square; of one that keeps it, 1.
+  double inverse_ = 1, square_ = 1;
   std::vector<double> lengths_{}, rows_{}, signs_{};
 };
 

@@ -1,4 +1,4 @@
-// One layer's units behind a Layer Norm, and how far each goes.
+// One layer's units behind a norm, and how far each goes.
 #pragma once
 
 #include <algorithm>

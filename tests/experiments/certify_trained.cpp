@@ -82,8 +82,8 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
     CHECK(bound == std::max(std::abs(low), std::abs(high)));
     CHECK(own["found_over_bound"].get<double>() == doctest::Approx(found / bound));
     CHECK(own["norm"] == "layernorm");
-    CHECK(own["layernorm_word"] == 2);
-    CHECK(own["layernorm_dimension"] == 3);
+    CHECK(own["norm_word"] == 2);
+    CHECK(own["norm_dimension"] == 3);
     CHECK(own["features"] == 2);
     CHECK(!own.contains("exceeded_at"));
 

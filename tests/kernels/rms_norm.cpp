@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "../../core/max_or_nan.h"
 #include "../op_cases.h"
 
 using namespace keel;

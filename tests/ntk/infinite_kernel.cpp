@@ -121,6 +121,18 @@ TEST_CASE("RMSNorm behind relu divides by the root of the second moment") {
   CHECK(nngp.entry(r, r2, c) == doctest::Approx(2 * k + b).epsilon(1e-12));
 }
 
+TEST_CASE("what a mean that is taken away costs of the digits, an RMSNorm does not") {
+  const Tensor x = normal({5, 2}, {1, 0}, 1, DType::f64);
+  const auto rounding = [&](const char* norm) {
+    const InfiniteKernel kernel(fmt::format("dense(8) relu {} dense(8) relu dense(1)", norm), 2,
+                                paper());
+    return kernel.rounding(*kernel.points(x));
+  };
+  CHECK(rounding("rmsnorm") == rounding(""));
+  CHECK(rounding("rmsnorm") < rounding("layernorm"));
+  CHECK(rounding("rmsnorm layernorm") == rounding("layernorm"));
+}
+
 TEST_CASE("one hidden relu layer agrees with the arc-cosine kernels") {
   // Cho and Saul (2009), eq. 3 to 6: K = s (sin t + (pi - t) cos t) / (2 pi), and (pi - t) / (2
   // pi).

@@ -1,4 +1,4 @@
-// The image of a Layer Norm: what bounds it, and how tight that makes a net's bound.
+// The image of a norm: what bounds it, and how tight that makes a net's bound.
 #include "../../ntk/norm_image.h"
 
 #include <doctest/doctest.h>
@@ -32,6 +32,8 @@ const std::vector<std::string> kSpecs = {
     "dense(5) dense(6) relu dense(9) layernorm dense(4) relu dense(1)",
     "dense(6) relu dense(9) layernorm relu dense(3) relu dense(1)",
     "dense(3) relu dense(12) layernorm dense(4) relu dense(1)",
+    "dense(6) relu dense(9) rmsnorm relu dense(1)",
+    "dense(6) rmsnorm gelu dense(9) rmsnorm relu dense(1)",
 };
 
 // Calls f(net, tail, seed) for every net whose image is bounded, and returns how many there were.
