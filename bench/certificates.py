@@ -4,7 +4,7 @@
     python3 bench/certificates.py --uci FOLDER [--protein CASP.csv] [--keel build/keel]
 
 FOLDER holds yacht/data.txt and concrete/data.txt of the UCI archive, CASP.csv is its protein data, with
-RMSD in a column of that name or in --protein-target. Without --protein its three rows are left out.
+RMSD in a column of that name or in --protein-target. Without --protein its six rows are left out.
 Ends are rounded outward, what was found inward.
 """
 import argparse
