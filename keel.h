@@ -59,6 +59,7 @@
 #include "nn/transformer_step.h"
 #include "nn/transformer_weights.h"
 #include "nn/weights.h"
+#include "nn/weights_reader.h"
 #include "ntk/certificate.h"
 #include "ntk/empirical_kernel.h"
 #include "ntk/infinite_kernel.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../nn/weights.h"
+#include "../nn/weights_reader.h"
 #include "examples.h"
 
 namespace keel {

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "net.h"
-#include "safetensors.h"
 
 namespace keel {
 
@@ -18,11 +16,6 @@ namespace keel {
 /// `notes` go to the file's metadata. Throws keel::Error where the net mixes rows.
 void save_weights(const Net& net, const std::string& path,
                   const std::map<std::string, std::string>& notes = {});
-
-/// A file's tensors by such names: what all of them begin with ahead of a layer's number, "net." in
-/// `net.0.weight`, is left out. With `modules` (LoadOptions) all names are whole; keel's own files,
-/// whose names are numbers, are then refused.
-SafeTensors read_weights(const std::string& path, const std::vector<std::string>& modules = {});
 
 /// PyTorch's layers have no bias with `bias=False`: the same function as a bias of zeros, but of
 /// another kernel, and another training. What save_weights() wrote lacks none.
@@ -45,16 +38,13 @@ struct LoadOptions {
 /// keel::Error where the modules are not as many as the layers that have weights.
 std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::string>& modules);
 
-/// Copies read_weights() (converted to the net's dtype) into `net`, of the same layers and members.
-/// A vector that safetensors.torch.save_model() wrote once for two names is taken for both. Returns
-/// the names of the biases that are missing and became zeros. Throws keel::Error naming the tensor
-/// that is missing, has another shape, is not wanted, or holds a number that is not finite, the
-/// batchnorm that cannot be folded, or both nets, where save_weights() wrote down that the file's
-/// is another; the net is then unchanged.
+/// Copies a file's tensors (WeightsReader; converted to the net's dtype) into `net`, of the same
+/// layers and members. A vector that safetensors.torch.save_model() wrote once for two names is
+/// taken for both. Returns the names of the biases that are missing and became zeros. Throws
+/// keel::Error naming the tensor that is missing, has another shape, is not wanted, or holds a
+/// number that is not finite, the batchnorm that cannot be folded, or both nets, where
+/// save_weights() wrote down that the file's is another; the net is then unchanged.
 std::vector<std::string> load_weights(Net& net, const std::string& path,
                                       const LoadOptions& options = {});
-
-/// What messages say of a file's names: the first of them, quoted.
-std::string quoted(const std::set<std::string>& names);
 
 }  // namespace keel

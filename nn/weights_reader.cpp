@@ -1,0 +1,141 @@
+#include "weights_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace keel {
+namespace {
+
+// "net." of "net.0.weight"; none where no number stands ahead of the parameter.
+std::string_view ahead_of_number(std::string_view name) {
+  const std::size_t end = name.rfind('.');
+  if (end == name.npos) return {};
+  const std::size_t before = name.find_last_not_of("0123456789", end - 1);
+  const std::size_t begin = before == name.npos ? 0 : before + 1;
+  return begin < end && (begin == 0 || name[before] == '.') ? name.substr(0, begin)
+                                                            : std::string_view();
+}
+
+// Without what all tensors' names begin with, in the notes on shared tensors too.
+void strip_common(SafeTensors& content) {
+  if (content.tensors.empty()) return;
+  const std::string ahead(ahead_of_number(content.tensors[0].first));
+  for (const auto& [name, tensor] : content.tensors)
+    if (ahead_of_number(name) != ahead) return;
+  for (auto& [name, tensor] : content.tensors) name.erase(0, ahead.size());
+  std::map<std::string, std::string> notes;
+  for (const auto& [key, text] : content.metadata) {
+    const std::size_t cut = key.starts_with(ahead) && text.starts_with(ahead) ? ahead.size() : 0;
+    notes[key.substr(cut)] = text.substr(cut);
+  }
+  content.metadata = std::move(notes);
+}
+
+// Of tensors that share their memory, safetensors.torch.save_model writes one, and a note of its
+// name for each other. A matrix may be the other's transpose, so only vectors are taken.
+std::string place_of(const SafeTensors& content, const std::string& name) {
+  const auto shared = content.metadata.find(name);
+  if (content.find(name) || shared == content.metadata.end()) return name;
+  const Tensor* there = content.find(shared->second);
+  return there && there->rank() == 1 ? shared->second : name;
+}
+
+// A layer behind the SPEC's last one: the file's net has words that the SPEC does not.
+bool has_more_layers(const std::set<std::string>& names, const Spec& spec) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    std::int64_t layer = -1;
+    std::from_chars(name.data(), name.data() + name.size(), layer);
+    return layer >= word_of(spec, spec.size() - 1);
+  });
+}
+
+}  // namespace
+
+void check_finite_weights(const Tensor& values, const std::string& path, const std::string& name) {
+  const std::vector<double> all = values.to_vector<double>();
+  const auto bad =
+      std::find_if_not(all.begin(), all.end(), [](double value) { return std::isfinite(value); });
+  check(bad == all.end(), "weights", "{}: element {} of '{}' is {} in {}, wanted a finite number",
+        path, bad - all.begin(), name, bad == all.end() ? 0 : *bad, name_of(values.dtype()));
+}
+
+Tensor WeightsReader::take(const std::string& name, const Shape& shape) {
+  const std::string place = place_of(content_, name);
+  const Tensor* found = content_.find(place);
+  if (!found)
+    fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path_, name, shape,
+         quoted(left_), hint(name));
+  check<ShapeError>(found->shape() == shape, "weights", "{}: '{}' has shape {}, wanted {}", path_,
+                    name, found->shape(), shape);
+  check_finite_weights(*found, path_, name);
+  left_.erase(place);
+  return *found;
+}
+
+bool WeightsReader::lacks_bias(const std::string& name) const {
+  constexpr std::string_view kBias = "bias";
+  return name.ends_with(kBias) && !content_.find(place_of(content_, name)) &&
+         !content_.metadata.contains(name) && !content_.metadata.contains(kNetKey) &&
+         content_.find(name.substr(0, name.size() - kBias.size()) + "weight");
+}
+
+void WeightsReader::finish() const {
+  check(left_.empty(), "weights", "{}: got {} too, which '{}' does not have{}", path_,
+        quoted(left_), spec_text(spec_),
+        has_statistics() ? "; running statistics are a Batch Norm's, the word 'batchnorm'" : "");
+  // Activations and eps have no tensors.
+  const auto written = content_.metadata.find(kNetKey);
+  check(written == content_.metadata.end() || written->second == spec_text(spec_), "weights",
+        "{} holds the weights of '{}', wanted those of '{}'", path_,
+        written == content_.metadata.end() ? "" : shown(written->second), spec_text(spec_));
+}
+
+bool WeightsReader::has_statistics() const {
+  return std::any_of(left_.begin(), left_.end(),
+                     [](const std::string& name) { return name.ends_with(kRunningMean); });
+}
+
+std::string WeightsReader::hint(const std::string& name) const {
+  const auto written = content_.metadata.find(kNetKey);
+  if (written != content_.metadata.end() && written->second != spec_text(spec_))
+    return fmt::format("; these are the weights of '{}'", shown(written->second));
+  const std::string stem = name.substr(0, name.rfind('.'));
+  if (content_.find(stem + std::string(kRunningMean)))
+    return name.ends_with(".weight")
+               ? "; a BatchNorm1d with affine=False is the word 'batchnorm(affine=0)'"
+               : "";
+  if (lacks_bias(name)) return "; without a bias a layer has another kernel";
+  if (const auto shared = content_.metadata.find(name); shared != content_.metadata.end())
+    return fmt::format("; it shares '{}', perhaps transposed: wanted its numbers",
+                       shown(shared->second));
+  if (name.ends_with(kRunningMean) && content_.find(stem + ".weight"))
+    return "; without running statistics it depends on its batch, or is another normalisation";
+  if (!by_number_) return "";
+  if (has_more_layers(left_, spec_))
+    return "; a layer without weights, as Dropout, is the word 'identity'";
+  const bool numbers = std::any_of(left_.begin(), left_.end(), [](const std::string& other) {
+    return other[0] >= '0' && other[0] <= '9';
+  });
+  return numbers || left_.empty() ? "" : "; names that are no numbers are given by --modules";
+}
+
+std::string quoted(const std::set<std::string>& names) {
+  constexpr std::size_t kListed = 30;
+  std::string text;
+  std::size_t listed = 0;
+  for (const std::string& name : names)
+    if (++listed <= kListed) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", shown(name));
+  if (names.size() > kListed) text += fmt::format(" and {} more", names.size() - kListed);
+  return names.empty() ? "none" : text;
+}
+
+SafeTensors read_weights(const std::string& path, const std::vector<std::string>& modules) {
+  SafeTensors content = read_safetensors(path);
+  check(modules.empty() || !content.metadata.contains(kNetKey), "weights",
+        "{}: keel wrote it, by layers' numbers; wanted no names of modules", path);
+  if (modules.empty()) strip_common(content);
+  return content;
+}
+
+}  // namespace keel
