@@ -8,16 +8,12 @@
 #include "../../core/max_or_nan.h"
 #include "../difference.h"
 #include "../op_cases.h"
+#include "norm_rows.h"
 
 using namespace keel;
 using namespace keel::test;
 
 namespace {
-
-template <class T>
-Tensor row(const std::vector<T>& values) {
-  return Tensor::from(values, {1, static_cast<std::int64_t>(values.size())});
-}
 
 std::vector<double> normalised(const Tensor& x, double eps) {
   return layer_norm(x, eps).value().to_vector<double>();
@@ -37,15 +33,6 @@ std::vector<double> pulled_back(const Tensor& x, double eps) {
 
 bool all_zero(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
-}
-
-void check_near(const std::vector<double>& got, const std::vector<double>& wanted,
-                double tolerance) {
-  REQUIRE(got.size() == wanted.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    CAPTURE(i);
-    CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(tolerance));
-  }
 }
 
 }  // namespace
@@ -124,17 +111,8 @@ TEST_CASE("width 1: out is the bias, d_x is zero") {
 }
 
 TEST_CASE("a NaN or an infinity makes its own row NaN and no other") {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const float infinity = std::numeric_limits<float>::infinity();
-  const Tensor x = Tensor::from(
-      std::vector<float>{1, 2, 3, nan, 5, 6, -infinity, 8, 9, 10, 11, 12, 0, nan, 0}, {5, 3});
-  for (double eps : {0.0, 1e-5})
-    for (bool fused : {false, true}) {
-      const Var out = fused ? layer_norm_relu(x, eps) : layer_norm(x, eps);
-      const std::vector<double> got = out.value().to_vector<double>();
-      for (std::size_t i = 0; i < got.size(); ++i)
-        CHECK(std::isnan(got[i]) == (i / 3 == 1 || i / 3 == 2 || i / 3 == 4));
-    }
+  check_nans_keep_to_their_rows([](const Var& x, double eps) { return layer_norm(x, eps); });
+  check_nans_keep_to_their_rows([](const Var& x, double eps) { return layer_norm_relu(x, eps); });
 }
 
 TEST_CASE("rows side by side keep to themselves, whichever ways of the arithmetic they take") {

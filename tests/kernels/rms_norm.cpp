@@ -5,28 +5,15 @@
 #include <limits>
 
 #include "../op_cases.h"
+#include "norm_rows.h"
 
 using namespace keel;
 using namespace keel::test;
 
 namespace {
 
-template <class T>
-Tensor row(const std::vector<T>& values) {
-  return Tensor::from(values, {1, static_cast<std::int64_t>(values.size())});
-}
-
 std::vector<double> normalised(const Tensor& x, double eps) {
   return rms_norm(x, eps).value().to_vector<double>();
-}
-
-void check_near(const std::vector<double>& got, const std::vector<double>& wanted,
-                double tolerance) {
-  REQUIRE(got.size() == wanted.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    CAPTURE(i);
-    CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(tolerance));
-  }
 }
 
 }  // namespace
@@ -97,15 +84,6 @@ TEST_CASE("rms_norm: a unit alone is its sign, and d_x is zero but for eps") {
 }
 
 TEST_CASE("rms_norm: a NaN or an infinity makes its own row NaN and no other") {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const float infinity = std::numeric_limits<float>::infinity();
-  const Tensor x = Tensor::from(
-      std::vector<float>{1, 2, 3, nan, 5, 6, -infinity, 8, 9, 10, 11, 12, 0, nan, 0}, {5, 3});
-  for (double eps : {0.0, 1e-5})
-    for (bool fused : {false, true}) {
-      const Var out = fused ? rms_norm_relu(x, eps) : rms_norm(x, eps);
-      const std::vector<double> got = out.value().to_vector<double>();
-      for (std::size_t i = 0; i < got.size(); ++i)
-        CHECK(std::isnan(got[i]) == (i / 3 == 1 || i / 3 == 2 || i / 3 == 4));
-    }
+  check_nans_keep_to_their_rows([](const Var& x, double eps) { return rms_norm(x, eps); });
+  check_nans_keep_to_their_rows([](const Var& x, double eps) { return rms_norm_relu(x, eps); });
 }

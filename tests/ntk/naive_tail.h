@@ -50,7 +50,7 @@ struct Naive {
     std::size_t units = static_cast<std::size_t>(net.input_width());
     for (std::size_t i = 0; i < spec.size(); ++i) {
       if (spec[i].kind == LayerKind::dense) units = static_cast<std::size_t>(spec[i].width);
-      if (!is_norm(spec[i])) continue;
+      if (!normalises_rows(spec[i].kind)) continue;
       norm = i;
       width = units;
       centred = spec[i].kind == LayerKind::layernorm;
@@ -69,7 +69,7 @@ struct Naive {
   Vector ahead(Vector x) const {
     std::size_t p = 0;
     for (std::size_t i = 0; i < norm; p += count(i), ++i)
-      x = layer(i, p, is_norm(spec[i]) ? standardised(x, spec[i]) : std::move(x));
+      x = layer(i, p, normalises_rows(spec[i].kind) ? standardised(x, spec[i]) : std::move(x));
     return standardised(x, spec[norm]);
   }
 
@@ -85,12 +85,9 @@ struct Naive {
   }
 
  private:
-  static bool is_norm(const LayerSpec& layer) {
-    return layer.kind == LayerKind::layernorm || layer.kind == LayerKind::rmsnorm;
-  }
   std::size_t count(std::size_t i) const {
     if (spec[i].kind == LayerKind::dense) return 2;
-    if (!is_norm(spec[i]) || !spec[i].affine) return 0;
+    if (!normalises_rows(spec[i].kind) || !spec[i].affine) return 0;
     return spec[i].kind == LayerKind::layernorm ? 2 : 1;
   }
   Vector layer(std::size_t i, std::size_t p, Vector h) const {
@@ -121,7 +118,7 @@ struct Naive {
 };
 
 // Of mean 0 if `centred`, and of length `part` of the longest there is.
-inline Vector normed(Vector h, double part, bool centred = true) {
+inline Vector normed(Vector h, double part, bool centred) {
   double mean = 0;
   for (double value : h)
     if (centred) mean += value / static_cast<double>(h.size());

@@ -99,12 +99,8 @@ class Plain {
  private:
   static std::size_t count(const LayerSpec& layer) {
     if (layer.kind == LayerKind::dense) return 2;
-    if (!is_norm(layer) || !layer.affine) return 0;
+    if (!normalises_rows(layer.kind) || !layer.affine) return 0;
     return layer.kind == LayerKind::layernorm ? 2 : 1;
-  }
-
-  static bool is_norm(const LayerSpec& layer) {
-    return layer.kind == LayerKind::layernorm || layer.kind == LayerKind::rmsnorm;
   }
 
   // 1 / sqrt(variance + eps), and the centred row in the place of x; a constant row gives 0. Of
@@ -151,9 +147,9 @@ class Plain {
           out[o] += parameters_[p][o * h.size() + j] * h[j];
       return out;
     }
-    const double scale = is_norm(layer) ? centre(h, layer) : 1;
+    const double scale = normalises_rows(layer.kind) ? centre(h, layer) : 1;
     for (std::size_t j = 0; j < h.size(); ++j) {
-      if (!is_norm(layer))
+      if (!normalises_rows(layer.kind))
         h[j] = value_of(layer.kind, h[j]);
       else
         h[j] = (layer.affine ? parameters_[p][j] : 1) * h[j] * scale +
@@ -175,7 +171,7 @@ class Plain {
         }
       return d_x;
     }
-    if (!is_norm(layer)) {
+    if (!normalises_rows(layer.kind)) {
       for (std::size_t j = 0; j < x.size(); ++j) d_x[j] = d[j] * slope_of(layer.kind, x[j]);
       return d_x;
     }
