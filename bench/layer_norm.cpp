@@ -17,7 +17,7 @@ struct Size {
 };
 
 constexpr double kEps = 1e-5;
-constexpr std::int64_t kRmsCols = 768;
+constexpr std::int64_t kRmsCols = 768;  // as RMS_COLS of the peers' script
 
 // Takes a derivative of a parameter, and drops the one of x where a net hands it on to the layer
 // below: a leaf would get a copy.

@@ -143,10 +143,12 @@ Interval of_all(const std::vector<Interval>& outputs) {
   return all;
 }
 
-constexpr const char* kNoNorm = "none: no layernorm or rmsnorm";
+constexpr const char* kNoNorm = "no layernorm or rmsnorm";
+
+const char* norm_of(const NetBound& bound) { return bound.centred ? "layernorm" : "rmsnorm"; }
 
 std::string proof_of(const NetBound& bound) {
-  if (!bound.bounded) return kNoNorm;
+  if (!bound.bounded) return fmt::format("none: {}", kNoNorm);
   if (bound.activations == 0 && !bound.cone && !bound.image) return "linear";
   return fmt::format("dual, {} layer{}{}{}", bound.activations, bound.activations == 1 ? "" : "s",
                      bound.cone ? ", cone" : "", bound.image ? ", image" : "");
@@ -164,7 +166,7 @@ Json findings_json(const Findings& found, const TrainedChoice& choice, const Sta
     json["intervals"] = Json::array();
     for (const Interval& output : bound.outputs)
       json["intervals"].push_back(interval_json(output, units));
-    json["norm"] = bound.centred ? "layernorm" : "rmsnorm";
+    json["norm"] = norm_of(bound);
     json["norm_word"] = bound.word;
     json["norm_width"] = bound.width;
     json["norm_dimension"] = bound.rank;
@@ -193,7 +195,7 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
     table.push_back({"proved: " + about_text(units) + " is at most",
                      brief_outward(bound.largest() * units.y_scale(), 5, 1)});
   else
-    table.push_back({"bound of " + about_text(units), kNoNorm});
+    table.push_back({"bound of " + about_text(units), proof_of(bound)});
   table.push_back({fmt::format("largest found for |x| <= {:g}", choice.search.farthest),
                    brief(largest.value * units.y_scale(), 5)});
   table.push_back({"  at |x|", brief(largest.distance(), 5)});
@@ -206,10 +208,9 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
     text += fmt::format("{} outputs in all: summary.json has them\n", bound.outputs.size());
   if (bound.bounded)
     text += fmt::format("by the {} at word {}: its {} units stay in a ball of {} dimensions; {}\n",
-                        bound.centred ? "layernorm" : "rmsnorm", bound.word, bound.width,
-                        bound.rank, proof_of(bound));
+                        norm_of(bound), bound.word, bound.width, bound.rank, proof_of(bound));
   else if (!found.attack.beyond)
-    text += "no layernorm or rmsnorm: nothing is proved\n";
+    text += fmt::format("{}: nothing is proved\n", kNoNorm);
   return text + exceed_line(found.attack, units);
 }
 

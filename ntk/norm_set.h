@@ -33,7 +33,7 @@ struct NormSet {
 };
 
 /// Every h with |h|^2 <= width, and sum 0 if `centred`: what holds whatever stands before the norm.
-NormSet every_normed(std::int64_t width, bool centred = true);
+NormSet every_normed(std::int64_t width, bool centred);
 
 /// Of a norm right behind a dense layer z = W a + b, W [width, inputs]: h is parallel to W a + b,
 /// less its mean if `centred`, which has at most inputs + 1 dimensions. Every h where that is no

@@ -126,9 +126,13 @@ void through_layer_norm(const KernelMap& map, Cell& c) {
   const Range variance = c.k * kept;
   const auto scaled = [&](double v) { return v > 0 ? v / (v + map.eps) : 0; };
   const Range constant{map.constant, map.constant};
-  const Range of_gain = map.gain > 0 ? map.gain * c.mean : Range{};  // of K
-  const Range theta = map.gain > 0 ? c.theta + of_gain * c.k : c.theta;
-  const Range ratio = (c.ratio + of_gain) / kept;
+  Range theta = c.theta, ratio = c.ratio;
+  if (map.gain > 0) {
+    const Range share = map.gain * c.mean;  // of K
+    theta = theta + share * c.k;
+    ratio = ratio + share;
+  }
+  ratio = ratio / kept;
   c.k = {scaled(variance.lo), scaled(variance.hi)};
   c.theta = both(theta / (variance + Range{map.eps, map.eps}), ratio * c.k) + constant;
   c.ratio = both(ratio + constant / c.k, c.theta / c.k);
@@ -165,12 +169,13 @@ double value_at(const std::vector<KernelMap>& maps, bool theta, double r) {
 
 Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   Supremum found;
-  const auto any_norm = [&](auto wanted) {
-    return std::any_of(maps.begin(), maps.end(), [&](const KernelMap& map) {
-      return map.kind == KernelMap::Kind::layer_norm && wanted(map);
-    });
-  };
-  if (!any_norm([](const KernelMap&) { return true; })) {
+  bool normalised = false, without_eps = false;
+  for (const KernelMap& map : maps) {
+    if (map.kind != KernelMap::Kind::layer_norm) continue;
+    normalised = true;
+    without_eps = without_eps || map.eps == 0;
+  }
+  if (!normalised) {
     // Far away every map multiplies K and Theta by constants: both grow like r.
     found.value = found.at = found.limit = kInfinity;
     found.growth = 2;
@@ -196,7 +201,7 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   check(std::abs(value_at(maps, theta, kLongest) - found.limit) <= kSlack * found.limit, "supremum",
         "got a kernel that is {} at |x|^2 / n0 = {:g} and {} at {:g}, wanted its limit: {}",
         found.limit, kFar, value_at(maps, theta, kLongest), kLongest, kOrdinary);
-  if (any_norm([](const KernelMap& map) { return map.eps == 0; }) &&
+  if (without_eps &&
       value_at(maps, theta, kNearest * kNear) > 2 * value_at(maps, theta, kNearest)) {
     // Without biases and eps, a layer norm magnifies what does not vanish with x.
     found.value = kInfinity;

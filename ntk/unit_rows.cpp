@@ -8,6 +8,16 @@ namespace keel {
 
 using Vector = std::vector<double>;
 
+namespace {
+
+double mean_of(const Vector& x) {
+  double mean = 0;
+  for (double value : x) mean += value / static_cast<double>(x.size());
+  return mean;
+}
+
+}  // namespace
+
 UnitRows::UnitRows(const Tail& tail) : rank_(tail.set.rank) {
   const Affine& map = tail.affine[0];
   const std::size_t k = cols();
@@ -33,9 +43,7 @@ UnitRows::UnitRows(const Tail& tail) : rank_(tail.set.rank) {
 Vector UnitRows::of(const Vector& u) const {
   Vector y(lengths_.size());
   if (signs_alone()) {
-    double mean = 0;
-    for (double value : u)
-      if (centred_) mean += value / static_cast<double>(u.size());
+    const double mean = centred_ ? mean_of(u) : 0;
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = signs_[i] * inverse_ * (u[i] - mean);
     return y;
   }
@@ -47,11 +55,8 @@ Vector UnitRows::of(const Vector& u) const {
 Vector UnitRows::transposed(const Vector& sigma) const {
   Vector g(cols());
   if (signs_alone()) {
-    double mean = 0;
-    for (std::size_t i = 0; i < g.size(); ++i) {
-      g[i] = signs_[i] * inverse_ * sigma[i];
-      if (centred_) mean += g[i] / static_cast<double>(g.size());
-    }
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] = signs_[i] * inverse_ * sigma[i];
+    const double mean = centred_ ? mean_of(g) : 0;
     for (double& value : g) value -= mean;
     return g;
   }
