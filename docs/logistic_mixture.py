@@ -93,6 +93,10 @@ def main():
     print(f"all weights positive: {bool((w > 0).all())}, their sum - 1: {w.sum() - 1:.1e}")
     print(f"largest error of sigma {np.abs(e).max():.3e}, of silu {np.abs(U * e).max():.3e}, "
           f"of silu' {np.abs(slope).max():.3e}, of u silu' {np.abs(U * slope).max():.3e}")
+    # tanh(u) = 2 sigma(2 u) - 1
+    of_tanh = 4 * (expit(U) * expit(-U) - density)
+    print(f"of tanh {2 * np.abs(e).max():.3e}, of tanh' {np.abs(of_tanh).max():.3e}, "
+          f"of u tanh' {np.abs(U / 2 * of_tanh).max():.3e}")
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ constexpr std::int64_t kEstimateRows =
     4096;  // beyond, the smallest eigenvalue costs too many solves
 
 // C is proved for an infinitely wide net. For nets of finite width nothing is: there is the largest
-// that a search finds within |x| <= farthest, unless no Layer Norm or RMSNorm keeps it from growing
-// for ever.
+// that a search finds within |x| <= farthest, unless no Layer Norm, RMSNorm or tanh keeps it from
+// growing for ever.
 struct KernelSupremum {
   Supremum proved;
   std::optional<Found> searched;
@@ -46,7 +46,7 @@ KernelSupremum supremum_of(const RegressionTask& task, const Spec& spec, const T
     return {infinite->supremum(), {}};
   KernelSupremum result;
   result.proved.at = std::numeric_limits<double>::infinity();
-  if (has_row_norm(spec))
+  if (has_bound(spec))
     result.searched =
         search_largest(kernel_diagonal(*task.kernel()), task.training().features, some, options);
   else
@@ -124,8 +124,8 @@ std::string findings_text(const Findings& found, const Standardiser& units, doub
   const auto row = [&](const std::string& what, double value) {
     table.push_back({what, std::isfinite(value) ? brief(value, 5) : "unbounded"});
   };
-  const auto at_most = [&](const std::string& what, double value) {
-    table.push_back({what, std::isfinite(value) ? brief_outward(value, 5, 1) : "unbounded"});
+  const auto at_most = [&](const std::string& what, double value, const char* no = "unbounded") {
+    table.push_back({what, std::isfinite(value) ? brief_outward(value, 5, 1) : no});
   };
   table.push_back({"R^2 on the training rows", brief(found.r2, 5)});  // none, of one value
   if (const std::optional<Found>& searched = found.supremum.searched) {
@@ -143,6 +143,10 @@ std::string findings_text(const Findings& found, const Standardiser& units, doub
   row(fmt::format("largest found for |x| <= {:g}", farthest), attack.largest.value * scale);
   row("  at |x|", attack.largest.distance());
   std::string text = text_table(table, 1);
+  if (!found.supremum.searched && found.supremum.proved.growth == 1)
+    text +=
+        "behind a tanh Theta(x, x) grows like |x|, also where a norm follows: of f, which may be "
+        "bounded, nothing is proved\n";
   if (found.supremum.searched)
     text += "nets of finite width: nothing is proved (--mode infinite and trained do)\n";
   return text + exceed_line(attack, units);
@@ -182,13 +186,14 @@ Run declare_certify(CLI::App& app) {
   for (const char* name : {"--net", "--data", "--target"}) app.get_option(name)->required(false);
   declare_search(app, choice->search);
   app.add_option("--pieces", choice->pieces,
-                 "of --mode trained, with two or more activations behind the last norm: what "
+                 "of --mode trained, with two or more activations behind what bounds it: what "
                  "is cut to tighten the bound, 0 for none")
       ->check(check_whole(0, 100000))
       ->capture_default_str();
   app.footer(
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
-      "far from the data; without a Layer Norm or RMSNorm there is none. Of --mode empirical "
+      "far from the data; without a Layer Norm or RMSNorm, or behind a tanh, there is none. Of "
+      "--mode empirical "
       "nothing is proved.\n--mode trained bounds the very net of --weights "
       "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
       "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "

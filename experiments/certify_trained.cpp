@@ -143,12 +143,16 @@ Interval of_all(const std::vector<Interval>& outputs) {
   return all;
 }
 
-constexpr const char* kNoNorm = "no layernorm or rmsnorm";
+constexpr const char* kNoBound = "no layernorm, rmsnorm or tanh";
 
-const char* norm_of(const NetBound& bound) { return bound.centred ? "layernorm" : "rmsnorm"; }
+// Where what the word gives stays, of whatever input.
+std::string place_of(const NetBound& bound) {
+  if (bound.kind == LayerKind::tanh) return "within -1 and 1";
+  return fmt::format("in a ball of {} dimensions", bound.rank);
+}
 
 std::string proof_of(const NetBound& bound) {
-  if (!bound.bounded) return fmt::format("none: {}", kNoNorm);
+  if (!bound.bounded) return fmt::format("none: {}", kNoBound);
   if (bound.activations == 0 && !bound.cone && !bound.image) return "linear";
   return fmt::format("dual, {} layer{}{}{}", bound.activations, bound.activations == 1 ? "" : "s",
                      bound.cone ? ", cone" : "", bound.image ? ", image" : "");
@@ -166,10 +170,10 @@ Json findings_json(const Findings& found, const TrainedChoice& choice, const Sta
     json["intervals"] = Json::array();
     for (const Interval& output : bound.outputs)
       json["intervals"].push_back(interval_json(output, units));
-    json["norm"] = norm_of(bound);
-    json["norm_word"] = bound.word;
-    json["norm_width"] = bound.width;
-    json["norm_dimension"] = bound.rank;
+    json["bounded_by"] = name_of(bound.kind);
+    json["bounded_by_word"] = bound.word;
+    json["bounded_by_width"] = bound.width;
+    json["bounded_by_dimension"] = bound.rank;
     json["found_over_bound"] = found.attack.largest.value / bound.largest();
     json["found_of_interval"] = found.share.value;
   }
@@ -207,10 +211,10 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
   if (bound.outputs.size() > kShown)
     text += fmt::format("{} outputs in all: summary.json has them\n", bound.outputs.size());
   if (bound.bounded)
-    text += fmt::format("by the {} at word {}: its {} units stay in a ball of {} dimensions; {}\n",
-                        norm_of(bound), bound.word, bound.width, bound.rank, proof_of(bound));
+    text += fmt::format("by the {} at word {}: its {} units stay {}; {}\n", name_of(bound.kind),
+                        bound.word, bound.width, place_of(bound), proof_of(bound));
   else if (!found.attack.beyond)
-    text += fmt::format("{}: nothing is proved\n", kNoNorm);
+    text += fmt::format("{}: nothing is proved\n", kNoBound);
   return text + exceed_line(found.attack, units);
 }
 

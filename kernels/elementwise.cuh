@@ -2,6 +2,7 @@
 //   template <class T> static T value(T x)              y = f(x)
 //   template <class T> static T derivative(T saved)     f'(x), from what kSaves names
 //   kSaves: Saves::input or Saves::output
+// They need not be static: one with numbers of its own is handed to elementwise().
 #pragma once
 
 #include "../core/tape.h"
@@ -16,11 +17,12 @@ struct MapElements {
   using Scalar = T;
   const T* x;
   T* y;
+  Function f;
 
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t first, int64_t count) const {
     const auto values = g.load(count, x + first);
-    g.store(count, y + first, [&](auto i) { return Function::value(values[i]); });
+    g.store(count, y + first, [&](auto i) { return f.value(values[i]); });
   }
 };
 
@@ -29,27 +31,28 @@ struct PullElements {
   using Scalar = T;
   const T *saved, *d_y;
   T* d_x;
+  Function f;
 
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t first, int64_t count) const {
     const auto at = g.load(count, saved + first);
     const auto d = g.load(count, d_y + first);
-    g.store(count, d_x + first, [&](auto i) { return d[i] * Function::derivative(at[i]); });
+    g.store(count, d_x + first, [&](auto i) { return d[i] * f.derivative(at[i]); });
   }
 };
 
 /// y = f(x), any shape; d_x = d_y f'(x), for each cotangent of a stack.
 template <class Function>
-Var elementwise(const char* op, const Var& x) {
+Var elementwise(const char* op, const Var& x, Function f = {}) {
   const Tensor& value = x.value();
   Tensor y = Tensor::empty(value.shape(), value.dtype(), value.device());
   dispatch(y.dtype(), [&](auto t) {
     using T = decltype(t);
     launch_elements(y.device(), y.elements(),
-                    MapElements<T, Function>{value.data<T>(), y.data<T>()});
+                    MapElements<T, Function>{value.data<T>(), y.data<T>(), f});
   });
   const Tensor saved = Function::kSaves == Saves::input ? value : y;
-  auto pull = [slot = x.slot(), saved](const Tensor& d_y, Backward& backward) {
+  auto pull = [slot = x.slot(), saved, f](const Tensor& d_y, Backward& backward) {
     Tensor d_x = Tensor::empty(d_y.shape(), d_y.dtype(), d_y.device());
     dispatch(d_y.dtype(), [&](auto t) {
       using T = decltype(t);
@@ -57,7 +60,7 @@ Var elementwise(const char* op, const Var& x) {
       for (int64_t at = 0; at < d_y.elements(); at += count)
         launch_elements(
             d_y.device(), count,
-            PullElements<T, Function>{saved.data<T>(), d_y.data<T>() + at, d_x.data<T>() + at});
+            PullElements<T, Function>{saved.data<T>(), d_y.data<T>() + at, d_x.data<T>() + at, f});
     });
     backward.add(slot, std::move(d_x));
   };

@@ -88,14 +88,15 @@ struct Pairs {
         case KernelMap::Kind::dense:
           g.each(count, [&](auto j) { set(k, t, j, through_dense(map, {k[j], t[j]})); });
           break;
-        case KernelMap::Kind::relu: {
-          const double q = *a;
-          g.each(count, [&](auto j) { set(k, t, j, through_relu(map, {k[j], t[j]}, q, b[j])); });
+        case KernelMap::Kind::relu:
+          map.leak != 0 ? relu<true>(g, map, count, *a, b, k, t)
+                        : relu<false>(g, map, count, *a, b, k, t);
           break;
-        }
         case KernelMap::Kind::mixture:
-          map.gain != 0 ? mixture<true>(g, map, at, count, a, b, k, t)
-                        : mixture<false>(g, map, at, count, a, b, k, t);
+          mixture<KernelMap::Kind::mixture>(g, map, at, count, a, b, k, t);
+          break;
+        case KernelMap::Kind::distribution:
+          mixture<KernelMap::Kind::distribution>(g, map, at, count, a, b, k, t);
           break;
         case KernelMap::Kind::layer_norm:
           map.gain != 0 ? layer_norm<true>(g, map, count, a, b, k, t)
@@ -139,8 +140,22 @@ struct Pairs {
     });
   }
 
-  template <bool kCross, class Group, class Row>
+  template <bool kLeaky, class Group, class Row>
+  KEEL_HD void relu(Group g, const KernelMap& map, int64_t count, double q, const double* b, Row& k,
+                    Row& t) const {
+    g.each(count,
+           [&](auto j) { set(k, t, j, through_relu<kLeaky>(map, {k[j], t[j]}, q, b[j])); });
+  }
+
+  template <KernelMap::Kind kKind, class Group, class Row>
   KEEL_HD void mixture(Group g, const KernelMap& map, int64_t at, int64_t count, const double* a,
+                       const double* b, Row& k, Row& t) const {
+    map.gain != 0 ? mixture_of<kKind, true>(g, map, at, count, a, b, k, t)
+                  : mixture_of<kKind, false>(g, map, at, count, a, b, k, t);
+  }
+
+  template <KernelMap::Kind kKind, bool kCross, class Group, class Row>
+  KEEL_HD void mixture_of(Group g, const KernelMap& map, int64_t at, int64_t count, const double* a,
                        const double* b, Row& k, Row& t) const {
     auto next_k = g.zeros(count, home(2, at));
     auto next_t = g.zeros(count, home(3, at));
@@ -151,7 +166,7 @@ struct Pairs {
         const double* overs = b + (1 + u) * n_b;
         g.each(count, [&](auto j) {
           const PairState share =
-              mixture_share<kCross>(map, {k[j], t[j]}, q, over, m, b[j], overs[j], u);
+              mixture_share<kKind, kCross>(map, {k[j], t[j]}, q, over, m, b[j], overs[j], u);
           next_k[j] += share.k;
           next_t[j] += share.theta;
         });
@@ -174,7 +189,9 @@ KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::
   table_rows_ = 3;
   for (const KernelMap& map : maps_) {
     const int terms = map.mixture.terms;
-    check(map.kind != KernelMap::Kind::mixture || (terms >= 0 && terms <= Mixture::kMost),
+    const bool mixes =
+        map.kind == KernelMap::Kind::mixture || map.kind == KernelMap::Kind::distribution;
+    check(!mixes || (terms >= 0 && terms <= Mixture::kMost),
           "kernel_maps", "got a mixture of {} terms, wanted 0 to {}", terms, int{Mixture::kMost});
     table_rows_ += map.rows();
   }

@@ -1,30 +1,73 @@
 #include "activation_layer.h"
 
 #include "../kernels/gelu.h"
+#include "../kernels/leaky_relu.h"
 #include "../kernels/relu.h"
 #include "../kernels/silu.h"
+#include "../kernels/tanh.h"
 
 namespace keel {
+namespace {
 
-ActivationLayer::ActivationLayer(LayerKind kind) : kind_(kind) {
-  check(kind == LayerKind::relu || kind == LayerKind::gelu || kind == LayerKind::silu, "activation",
-        "got {}, wanted relu, gelu or silu", spec_text({LayerSpec{.kind = kind}}));
+[[noreturn]] void refuse(const LayerSpec& spec) {
+  fail("activation", "got {}, wanted relu, leakyrelu, gelu, silu or tanh", spec_text({spec}));
+}
+
+KernelMap map_of(const LayerSpec& spec) {
+  KernelMap map;
+  switch (spec.kind) {
+    case LayerKind::leakyrelu:
+      map.leak = spec.slope;
+      [[fallthrough]];
+    case LayerKind::relu:
+      map.kind = KernelMap::Kind::relu;
+      break;
+    case LayerKind::gelu:
+    case LayerKind::silu:
+      map.kind = KernelMap::Kind::mixture;
+      map.mixture = spec.kind == LayerKind::gelu ? kGeluMixture : kSiluMixture;
+      break;
+    case LayerKind::tanh:
+      map.kind = KernelMap::Kind::distribution;
+      map.mixture = kTanhMixture;
+      break;
+    default:
+      refuse(spec);
+  }
+  return map;
+}
+
+}  // namespace
+
+ActivationLayer::ActivationLayer(const LayerSpec& spec) : spec_(spec) {
+  map_of(spec);
+  check(spec.slope >= 0 && spec.slope <= 1, "activation", "got slope {}, wanted 0 to 1",
+        spec.slope);
 }
 
 Var ActivationLayer::apply(const Var& x, std::span<const Var>) const {
-  if (kind_ == LayerKind::relu) return relu(x);
-  return kind_ == LayerKind::gelu ? gelu(x) : silu(x);
+  switch (spec_.kind) {
+    case LayerKind::relu:
+      return relu(x);
+    case LayerKind::leakyrelu:
+      return leaky_relu(x, spec_.slope);
+    case LayerKind::gelu:
+      return gelu(x);
+    case LayerKind::silu:
+      return silu(x);
+    case LayerKind::tanh:
+      return tanh(x);
+    default:
+      refuse(spec_);
+  }
 }
 
 KernelMap ActivationLayer::kernel_map(KernelContext& context) const {
   check(context.gaussian, "kernel_map",
         "got '{}' (word {}) on what another activation left, which is not Gaussian: wanted a dense "
         "layer between",
-        spec_text({LayerSpec{.kind = kind_}}), context.word);
-  KernelMap map;
-  map.kind = kind_ == LayerKind::relu ? KernelMap::Kind::relu : KernelMap::Kind::mixture;
-  if (kind_ == LayerKind::gelu) map.mixture = kGeluMixture;
-  if (kind_ == LayerKind::silu) map.mixture = kSiluMixture;
+        spec_text({spec_}), context.word);
+  KernelMap map = map_of(spec_);
   map.gain = context.gain;
   context.gaussian = false;
   context.gain = 0;

@@ -1,4 +1,4 @@
-// relu, gelu, silu: element by element, without parameters.
+// relu, leakyrelu, gelu, silu, tanh: element by element, without parameters.
 #pragma once
 
 #include "layer.h"
@@ -7,12 +7,12 @@ namespace keel {
 
 class ActivationLayer : public Layer {
  public:
-  explicit ActivationLayer(LayerKind kind);
+  explicit ActivationLayer(const LayerSpec& spec);
   Var apply(const Var& x, std::span<const Var> parameters) const override;
   KernelMap kernel_map(KernelContext& context) const override;
 
  private:
-  LayerKind kind_;
+  LayerSpec spec_;
 };
 
 }  // namespace keel

@@ -17,7 +17,7 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const DenseInit& init) 
     case LayerKind::batchnorm:
       return std::make_unique<BatchNormLayer>(spec.affine, spec.eps);
     default:
-      return std::make_unique<ActivationLayer>(spec.kind);
+      return std::make_unique<ActivationLayer>(spec);
   }
 }
 

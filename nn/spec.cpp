@@ -13,16 +13,24 @@ namespace keel {
 namespace {
 
 constexpr const char* kKnown =
-    "dense(width), relu, gelu, silu, identity, batchnorm, rmsnorm, layernorm or "
-    "layernorm(affine=0, eps=0)";
+    "dense(width), relu, leakyrelu(slope=0.01), gelu, silu, tanh, identity, batchnorm, rmsnorm, "
+    "layernorm or layernorm(affine=0, eps=0)";
 constexpr std::string_view kIdentity = "identity";
+constexpr const char* kOfNorm = "affine=0|1 or eps=value";
 
+// All but dense, whose option is its width.
 constexpr struct {
   LayerKind kind;
   const char* name;
-} kNorms[] = {{LayerKind::layernorm, "layernorm"},
-              {LayerKind::rmsnorm, "rmsnorm"},
-              {LayerKind::batchnorm, "batchnorm"}};
+  const char* options;  // none: nullptr
+} kNames[] = {{LayerKind::relu, "relu", nullptr},
+              {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
+              {LayerKind::gelu, "gelu", nullptr},
+              {LayerKind::silu, "silu", nullptr},
+              {LayerKind::tanh, "tanh", nullptr},
+              {LayerKind::layernorm, "layernorm", kOfNorm},
+              {LayerKind::rmsnorm, "rmsnorm", kOfNorm},
+              {LayerKind::batchnorm, "batchnorm", kOfNorm}};
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
@@ -80,37 +88,40 @@ LayerSpec parse_dense(const Word& word) {
   return layer;
 }
 
-// `seen`: the options of this word so far.
-void parse_option(const Word& word, std::string_view option, LayerSpec& layer,
+// `wanted`: those there are; `seen`: the options of this word so far.
+void parse_option(const Word& word, std::string_view option, const char* wanted, LayerSpec& layer,
                   std::vector<std::string_view>& seen) {
   const std::size_t equals = option.find('=');
   const std::string_view name = trim(option.substr(0, equals));
   const std::string_view value =
       equals == option.npos ? std::string_view() : trim(option.substr(equals + 1));
-  if (name == "affine") {
+  const bool leaky = layer.kind == LayerKind::leakyrelu;
+  if (name == "affine" && !leaky) {
     check(value == "0" || value == "1", "spec",
           "got affine '{}' in {}, wanted affine=0 or affine=1", shown(value), word.at());
     layer.affine = value == "1";
-  } else if (name == "eps") {
+  } else if (name == "slope" && leaky) {
+    check(parse_whole(value, layer.slope) && layer.slope >= 0 && layer.slope <= 1, "spec",
+          "got slope '{}' in {}, wanted a number from 0 to 1", shown(value), word.at());
+  } else if (name == "eps" && !leaky) {
     check(parse_whole(value, layer.eps) && std::isfinite(layer.eps) && layer.eps >= 0, "spec",
           "got eps '{}' in {}, wanted a number >= 0", shown(value), word.at());
   } else {
-    fail("spec", "unknown option '{}' in {}, wanted affine=0|1 or eps=value", shown(trim(option)),
-         word.at());
+    fail("spec", "unknown option '{}' in {}, wanted {}", shown(trim(option)), word.at(), wanted);
   }
   check(std::find(seen.begin(), seen.end(), name) == seen.end(), "spec",
         "got {} twice in {}, wanted it once", name, word.at());
   seen.push_back(name);
 }
 
-LayerSpec parse_norm(const Word& word, LayerKind kind) {
+LayerSpec parse_options(const Word& word, LayerKind kind, const char* wanted) {
   LayerSpec layer{.kind = kind, .eps = default_eps(kind)};
   if (!word.has_parentheses) return layer;
   std::string_view rest = word.inside;
   std::vector<std::string_view> seen;
   for (bool more = true; more;) {
     const std::size_t comma = rest.find(',');
-    parse_option(word, rest.substr(0, comma), layer, seen);
+    parse_option(word, rest.substr(0, comma), wanted, layer, seen);
     more = comma != rest.npos;
     if (more) rest = rest.substr(comma + 1);
   }
@@ -126,48 +137,41 @@ bool is_identity(const Word& word) {
 
 LayerSpec parse_layer(const Word& word) {
   if (word.name == "dense") return parse_dense(word);
-  for (const auto& norm : kNorms)
-    if (word.name == norm.name) return parse_norm(word, norm.kind);
-  for (LayerKind kind : {LayerKind::relu, LayerKind::gelu, LayerKind::silu}) {
-    const LayerSpec layer{.kind = kind};
-    if (word.name != spec_text({layer})) continue;
-    check(!word.has_parentheses, "spec", "got {}, wanted {} without parentheses", word.at(),
-          word.name);
-    return layer;
+  for (const auto& [kind, name, options] : kNames) {
+    if (word.name != name) continue;
+    check(options || !word.has_parentheses, "spec", "got {}, wanted {} without parentheses",
+          word.at(), name);
+    return parse_options(word, kind, options);
   }
   fail("spec", "unknown layer {}, wanted {}", word.at(), kKnown);
 }
 
 std::string layer_text(const LayerSpec& layer) {
-  switch (layer.kind) {
-    case LayerKind::dense:
-      return fmt::format("dense({})", layer.width);
-    case LayerKind::relu:
-      return "relu";
-    case LayerKind::gelu:
-      return "gelu";
-    case LayerKind::silu:
-      return "silu";
-    case LayerKind::layernorm:
-    case LayerKind::rmsnorm:
-    case LayerKind::batchnorm:
-      break;
-  }
-  const char* name = nullptr;
-  for (const auto& norm : kNorms)
-    if (norm.kind == layer.kind) name = norm.name;
+  if (layer.kind == LayerKind::dense) return fmt::format("dense({})", layer.width);
   std::string options;
-  if (!layer.affine) options = "affine=0";
-  if (layer.eps != default_eps(layer.kind))
-    options += fmt::format("{}eps={}", options.empty() ? "" : ", ", layer.eps);
-  return options.empty() ? name : fmt::format("{}({})", name, options);
+  const auto add = [&](const std::string& option) {
+    options += (options.empty() ? "" : ", ") + option;
+  };
+  if (!layer.affine) add("affine=0");
+  if (layer.eps != default_eps(layer.kind)) add(fmt::format("eps={}", layer.eps));
+  if (layer.slope != LayerSpec().slope) add(fmt::format("slope={}", layer.slope));
+  return options.empty() ? name_of(layer.kind)
+                         : fmt::format("{}({})", name_of(layer.kind), options);
 }
 
 }  // namespace
 
+const char* name_of(LayerKind kind) {
+  for (const auto& known : kNames)
+    if (known.kind == kind) return known.name;
+  return "dense";
+}
+
 bool normalises_rows(LayerKind kind) {
   return kind == LayerKind::layernorm || kind == LayerKind::rmsnorm;
 }
+
+bool bounds_rows(LayerKind kind) { return normalises_rows(kind) || kind == LayerKind::tanh; }
 
 double default_eps(LayerKind kind) {
   return kind == LayerKind::rmsnorm ? kRmsEps : LayerSpec().eps;

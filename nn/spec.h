@@ -8,10 +8,16 @@
 
 namespace keel {
 
-enum class LayerKind { dense, relu, gelu, silu, layernorm, rmsnorm, batchnorm };
+enum class LayerKind { dense, relu, leakyrelu, gelu, silu, tanh, layernorm, rmsnorm, batchnorm };
+
+/// The word of a SPEC, without options: "layernorm".
+const char* name_of(LayerKind kind);
 
 /// layernorm or rmsnorm: each sample's units over their deviation, or over their root mean square.
 bool normalises_rows(LayerKind kind);
+
+/// A norm of rows, or tanh: what is behind it is bounded, whatever stands before.
+bool bounds_rows(LayerKind kind);
 
 /// What a norm adds where its word does not say: what PyTorch's of float32 does.
 double default_eps(LayerKind kind);
@@ -22,14 +28,16 @@ struct LayerSpec {
   std::int64_t width = 0;       ///< dense: outputs
   bool affine = true;           ///< of a norm: with gain and bias; rmsnorm: with gain
   double eps = 1e-5;            ///< of a norm: added to variance, or mean square; see default_eps
+  double slope = 0.01;          ///< leakyrelu: of numbers below 0, from 0 to 1
   std::int64_t identities = 0;  ///< words `identity` ahead of it
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
 using Spec = std::vector<LayerSpec>;
 
-/// Words dense(width), relu, gelu, silu, layernorm or layernorm(affine=0|1, eps=value), rmsnorm and
-/// batchnorm with the same options, separated by blanks; the first, but for batchnorms, and the
+/// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), gelu, silu, tanh, layernorm or
+/// layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same options, separated by
+/// blanks; the first, but for batchnorms, and the
 /// last are dense. A word `identity` does nothing, and only counts where layers are numbered: it
 /// stands for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes the wrong word.
 Spec parse_spec(std::string_view text);

@@ -18,7 +18,7 @@ double slope(const Units& units, std::size_t j) {
   const double low = units.origin[j] + units.scale[j] * units.low[j];
   const double high = units.origin[j] + units.scale[j] * units.high[j];
   if (!(high > low)) return 0;
-  return (activation(units.activation, high) - activation(units.activation, low)) / (high - low);
+  return (units.activation(high) - units.activation(low)) / (high - low);
 }
 
 // 0 where there is none: a step of that size changes nothing.

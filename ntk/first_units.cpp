@@ -10,6 +10,7 @@ namespace keel {
 using Vector = std::vector<double>;
 
 std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set) {
+  if (set.box) return std::vector<Interval>(map.bias.size(), Interval{-1, 1});
   std::vector<Interval> result;
   const Vector summed = output_sizes(map);
   const auto k = static_cast<std::size_t>(map.inputs);
@@ -32,8 +33,8 @@ Vector centres(const Units& units, double spread) {
   Vector result;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const double step = spread * units.scale[i];
-    result.push_back(0.5 * (activation(units.activation, units.origin[i] + step) +
-                            activation(units.activation, units.origin[i] - step)));
+    result.push_back(0.5 * (units.activation(units.origin[i] + step) +
+                            units.activation(units.origin[i] - step)));
   }
   return result;
 }
@@ -50,7 +51,7 @@ Units first_units(const Tail& tail, const UnitRows& rows, const std::vector<Inte
   Units units;
   units.activation = tail.activations[0];
   units.origin = tail.affine[0].bias;
-  units.scale = rows.lengths();
+  units.scale = tail.set.box ? Vector(rows.lengths().size(), 1.0) : rows.lengths();
   units.summed = output_sizes(tail.affine[0]);
   set_ends(units, intervals);
   if (rows.signs_alone())  // constant units have y all the same

@@ -200,12 +200,20 @@ void InfiniteKernel::gram_lower(const Points& a, const Tensor& into,
 // int h_s''^2 = 0.78 / s and a density is at most 1 / sqrt(2 pi q), over its value at (x, x), 1/4
 // at least; and far out, where it is relu, by twice relu's. A Layer Norm that takes a mean away
 // leaves 1 - 1/pi of relu's square at least: the cosine's error is of that.
+// Of 2 Phi(u / s) - 1, whose slope is (2/pi) / sqrt(D), a slope moves by q c / D of itself, D at
+// least 2 q s^2 where inputs are parallel; and its K, no longer a multiple of the one before, by
+// E[phi'^2] q c, which is at most 2 (1 + sqrt(q) / s) c of E[phi^2].
 double InfiniteKernel::rounding(const Points& of) const {
   constexpr double kOfMean = std::numbers::pi / (std::numbers::pi - 1);
   const Tensor& table = inputs("rounding", of).table;
   double sum = Kernel::rounding(of), cosine = inner_rounding(input_width_);
   int64_t row = 1;
   bool has_mean = false;
+  const auto largest = [&table](int64_t at) {
+    double most = 0;
+    for (double value : table[at].to_vector<double>()) most = std::max(most, value);
+    return most;
+  };
   for (const KernelMap& map : host_maps_->host()) {
     const bool active = map.kind == KernelMap::Kind::relu || map.kind == KernelMap::Kind::mixture;
     const bool keeps = map.kind == KernelMap::Kind::layer_norm && map.centred == 0;
@@ -214,11 +222,15 @@ double InfiniteKernel::rounding(const Points& of) const {
     if (active) cosine += 8 * kEpsilon;
     const double angle = std::sqrt(2 * cosine) / std::numbers::pi;
     if (map.kind == KernelMap::Kind::relu) sum += angle;
-    if (map.kind == KernelMap::Kind::mixture) {
-      double q = 0, scale2 = std::numeric_limits<double>::infinity();
-      for (double value : table[row].to_vector<double>()) q = std::max(q, value);
-      for (int t = 0; t < map.mixture.terms; ++t) scale2 = std::min(scale2, map.mixture.scale2[t]);
-      sum += std::min(2 * angle, 1.5 * std::sqrt(q / scale2) * cosine);
+    double scale2 = std::numeric_limits<double>::infinity();
+    for (int t = 0; t < map.mixture.terms; ++t) scale2 = std::min(scale2, map.mixture.scale2[t]);
+    if (map.kind == KernelMap::Kind::mixture)
+      sum += std::min(2 * angle, 1.5 * std::sqrt(largest(row) / scale2) * cosine);
+    if (map.kind == KernelMap::Kind::distribution) {
+      const double q = largest(row);
+      sum += std::min(1.0, q / (2 * scale2) * cosine);
+      cosine = std::min(2.0, 2 * (1 + std::sqrt(q / scale2)) * cosine + 8 * kEpsilon);
+      sum += cosine;
     }
     row += map.rows();
   }

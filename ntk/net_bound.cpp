@@ -17,7 +17,7 @@ double NetBound::largest() const {
 NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   net.check_rows_apart("net_bound");
   NetBound result;
-  if (!has_row_norm(net.spec())) return result;
+  if (!has_bound(net.spec())) return result;
   for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
     for (double value : net.values(p))
       check(std::isfinite(value), "net_bound", "got {} in '{}', wanted finite numbers", value,
@@ -28,10 +28,13 @@ NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   const Tail tail = tail_of(net, options.narrow);
   result.bounded = true;
   result.word = tail.word;
-  result.centred = tail.set.centred;
-  result.width = tail.set.width;
-  result.rank = tail.set.whole ? tail.set.width - tail.set.centred : tail.set.rank;
-  result.activations = static_cast<std::int64_t>(tail.activations.size());
+  const NormSet& set = tail.set;
+  result.kind = set.box       ? LayerKind::tanh
+                : set.centred ? LayerKind::layernorm
+                              : LayerKind::rmsnorm;
+  result.width = set.width;
+  result.rank = set.box ? set.width : set.whole ? set.width - set.centred : set.rank;
+  result.activations = static_cast<std::int64_t>(tail.activations.size()) - set.box;
   result.cone = !tail.set.cone.empty();
   result.image = tail.set.image != nullptr;
   result.outputs = bound_tail(tail, options);

@@ -1,6 +1,6 @@
 // A proved bound of one given net: whatever its input, each output stays within an interval. It
-// takes a Layer Norm or an RMSNorm; all that stands behind the last one is bounded over everything
-// that it can give (docs/certificate.md).
+// takes a Layer Norm, an RMSNorm or a tanh; all that stands behind the last norm, or else the first
+// tanh, is bounded over everything that it can give (docs/certificate.md).
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ struct NetBoundOptions {
 };
 
 struct NetBound {
-  bool bounded = false;              ///< false: no such norm, and nothing below is set
+  bool bounded = false;              ///< false: no such layer, and nothing below is set
   std::vector<Interval> outputs{};   ///< of each output, over every input
-  std::int64_t word = 0;             ///< of the last norm in the SPEC, counted from 1
-  bool centred = true;               ///< it is a Layer Norm; else an RMSNorm
+  std::int64_t word = 0;             ///< of that layer in the SPEC, counted from 1
+  LayerKind kind = LayerKind::layernorm;  ///< its kind
   std::int64_t width = 0, rank = 0;  ///< its units, and the dimension its output is confined to
   bool cone = false, image = false;  ///< whether it is confined to these, too
   std::int64_t activations = 0;      ///< behind it: with none the tail is linear
@@ -34,7 +34,7 @@ struct NetBound {
 };
 
 /// The interval of each output of a net of one member, for every input, as real arithmetic has it;
-/// no intervals where it has no Layer Norm or RMSNorm:
+/// no intervals where it has no Layer Norm, RMSNorm or tanh:
 /// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own.
 /// Throws keel::Error for an ensemble.
 NetBound bound_net(const Net& net, const NetBoundOptions& options = {});

@@ -161,6 +161,14 @@ NormSet every_normed(std::int64_t width, bool centred) {
   return set;
 }
 
+NormSet every_tanh(std::int64_t width) {
+  NormSet set;
+  set.width = width;
+  set.centred = set.whole = false;
+  set.box = true;
+  return set;
+}
+
 NormSet normed_after_dense(const Vector& weight, const Vector& bias, std::int64_t inputs,
                            double eps, std::optional<double> least, bool centred) {
   NormSet set = spanned(weight, bias, inputs, eps, centred);

@@ -20,6 +20,8 @@ inline constexpr double kOfSpan = 1e-11;
 struct NormSet {
   std::int64_t width = 0, rank = 0;
   bool centred = true;
+  /// Not of a norm: any h with |h_i| <= 1, which are the first units themselves; rank 0.
+  bool box = false;
   /// B is I - 1/width, [width, width], and not stored: every h of mean 0; not centred, I: every h.
   bool whole = true;
   std::vector<double> basis{};  ///< B [width, rank]: orthonormal columns, of mean 0 if centred
@@ -34,6 +36,9 @@ struct NormSet {
 
 /// Every h with |h|^2 <= width, and sum 0 if `centred`: what holds whatever stands before the norm.
 NormSet every_normed(std::int64_t width, bool centred);
+
+/// Every output of tanh.
+NormSet every_tanh(std::int64_t width);
 
 /// Of a norm right behind a dense layer z = W a + b, W [width, inputs]: h is parallel to W a + b,
 /// less its mean if `centred`, which has at most inputs + 1 dimensions. Every h where that is no

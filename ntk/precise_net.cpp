@@ -69,10 +69,19 @@ void standardise(std::vector<Wide>& x, double eps, bool centred) {
   for (Wide& value : x) value = {deviation == 0 ? 0 : value.high / deviation, 0};
 }
 
-Wide activated(LayerKind kind, const Wide& z) {
-  if (kind == LayerKind::relu) return z.high > 0 ? z : Wide{};
-  if (kind == LayerKind::gelu) return z * (0.5 * std::erfc(-z.high / std::sqrt(2.0)));
-  return z * (1 / (1 + std::exp(-z.high)));
+Wide activated(const LayerSpec& phi, const Wide& z) {
+  switch (phi.kind) {
+    case LayerKind::relu:
+      return z.high > 0 ? z : Wide{};
+    case LayerKind::leakyrelu:
+      return z.high > 0 ? z : z * phi.slope;
+    case LayerKind::gelu:
+      return z * (0.5 * std::erfc(-z.high / std::sqrt(2.0)));
+    case LayerKind::tanh:
+      return {std::tanh(z.high), 0};
+    default:
+      return z * (1 / (1 + std::exp(-z.high)));
+  }
 }
 
 }  // namespace
@@ -98,7 +107,7 @@ std::vector<double> evaluate_precisely(const Net& net, const std::vector<double>
         values[i] = values[i] * gain[i] + Wide{bias[i], 0};
       p += centred ? 2 : 1;
     } else {
-      for (Wide& value : values) value = activated(layer.kind, value);
+      for (Wide& value : values) value = activated(layer, value);
     }
   }
   std::vector<double> result;

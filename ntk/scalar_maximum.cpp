@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "../core/error.h"
 #include "../core/max_or_nan.h"
 
 namespace keel {
@@ -26,36 +25,26 @@ void offer_parabola(ScalarMaximum& best, double a, double b, double c, double lo
   if (top > low && top < high) at(top);
 }
 
-ScalarMaximum relu_maximum(const ScalarProblem& p, ScalarMaximum best) {
-  const double off = p.origin - p.centre;
+ScalarMaximum kinked_maximum(const ScalarProblem& p, ScalarMaximum best) {
   // z >= 0 from here on; rounding moves it by less than the caller's margin
   const double kink = p.scale > 0 ? -p.origin / p.scale : (p.origin >= 0 ? p.low : p.high);
-  offer_parabola(best, off * (p.w + p.theta * off),
-                 p.scale * (p.w + 2 * p.theta * off) - p.sigma - p.cross * off,
-                 p.scale * (p.theta * p.scale - p.cross) - p.kappa, std::max(p.low, kink), p.high);
-  offer_parabola(best, p.centre * (p.theta * p.centre - p.w), p.cross * p.centre - p.sigma,
-                 -p.kappa, p.low, std::min(p.high, kink));
+  // where phi(z) is slope z
+  const auto side = [&](double slope, double low, double high) {
+    const double off = slope * p.origin - p.centre, scale = slope * p.scale;
+    offer_parabola(best, off * (p.w + p.theta * off),
+                   scale * (p.w + 2 * p.theta * off) - p.sigma - p.cross * off,
+                   scale * (p.theta * scale - p.cross) - p.kappa, low, high);
+  };
+  side(1, std::max(p.low, kink), p.high);
+  side(p.phi.slope, p.low, std::min(p.high, kink));
   return best;
 }
 
-// sup |phi''| over [a, b]. gelu'' = (2 - z^2) pdf(z) falls from 0.798 and, past |z| = 2, in size.
-// silu'' = s (1 - s) (2 - z tanh(z/2)) is at most 1/2, and past 2 at most |z| exp(-|z|), which
-// falls.
-double curvature(LayerKind phi, double a, double b) {
-  // Both are 0 from there on, in double, where a square would leave its range.
-  const double nearest = std::min(a > 0 ? a : b < 0 ? -b : 0, 1e3);
-  if (phi == LayerKind::silu) return nearest < 3 ? 0.5 : nearest * std::exp(-nearest);
-  if (nearest < 2.5) return 0.7979;
-  return (nearest * nearest - 2) * 0.39895 * std::exp(-0.5 * nearest * nearest);
-}
-
-// |phi(z)| <= |z| for both, and phi is at least -0.279.
 ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMaximum best) {
   struct Cell {
     double low, high, at_low, at_high;
   };
   constexpr std::array<double, 9> kCuts = {-6, -3, -1.5, -0.75, 0, 0.75, 1.5, 3, 6};
-  constexpr double kSteepest = 1.13;  // |gelu'| is at most 1.1290, |silu'| 1.0999
   constexpr int kCells = 64, kMost = 4000;
   std::array<Cell, kCells> stack;
   int depth = 0, looked = 0;
@@ -74,14 +63,15 @@ ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMax
   while (depth > 0) {
     const Cell cell = stack[static_cast<std::size_t>(--depth)];
     const double from = p.origin + p.scale * cell.low, to = p.origin + p.scale * cell.high;
-    const double largest = std::max(std::max(std::abs(from), std::abs(to)), 0.28);
+    const double largest = std::max(p.phi.largest(from, to), 0.28);
+    const double steepest = p.phi.steepest(from, to);
     const double farthest = std::max(std::abs(cell.low), std::abs(cell.high));
     const double bend =
-        curvature(p.phi, from, to) * p.scale * p.scale *
+        p.phi.curvature(from, to) * p.scale * p.scale *
             (std::abs(p.w) + 2 * std::abs(p.theta) * (largest + std::abs(p.centre)) +
              std::abs(p.cross) * farthest) +
-        2 * kSteepest * p.scale *
-            (std::max(-p.theta, 0.0) * kSteepest * p.scale + std::abs(p.cross)) +
+        2 * steepest * p.scale *
+            (std::max(-p.theta, 0.0) * steepest * p.scale + std::abs(p.cross)) +
         2 * p.kappa;
     const double length = cell.high - cell.low;
     const double bound =
@@ -100,23 +90,15 @@ ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMax
 
 }  // namespace
 
-double activation(LayerKind phi, double z) {
-  if (phi == LayerKind::relu) return std::max(z, 0.0);
-  if (phi == LayerKind::gelu) return 0.5 * z * std::erfc(-0.70710678118654752440 * z);
-  check(phi == LayerKind::silu, "activation", "got {}, wanted relu, gelu or silu",
-        spec_text({LayerSpec{.kind = phi}}));
-  return z / (1 + std::exp(-z));
-}
-
 double value_at(const ScalarProblem& p, double y) {
-  const double phi = activation(p.phi, p.origin + p.scale * y) - p.centre;
+  const double phi = p.phi(p.origin + p.scale * y) - p.centre;
   return phi * (p.w + p.theta * phi - y * p.cross) - y * (p.sigma + y * p.kappa);
 }
 
 ScalarMaximum scalar_maximum(const ScalarProblem& p, double tolerance) {
   const ScalarMaximum start = {value_at(p, p.low), p.low};
   if (!(p.high > p.low)) return start;
-  return p.phi == LayerKind::relu ? relu_maximum(p, start) : smooth_maximum(p, tolerance, start);
+  return p.phi.kinked() ? kinked_maximum(p, start) : smooth_maximum(p, tolerance, start);
 }
 
 }  // namespace keel

@@ -2,17 +2,14 @@
 // interval.
 #pragma once
 
-#include "../nn/spec.h"
+#include "activation.h"
 
 namespace keel {
-
-/// relu, gelu or silu of z, in double.
-double activation(LayerKind phi, double z);
 
 /// w p + theta p^2 - cross y p - sigma y - kappa y^2 with p = phi(z) - centre and
 /// z = origin + scale y, over low <= y <= high. scale >= 0.
 struct ScalarProblem {
-  LayerKind phi = LayerKind::relu;
+  Activation phi{};
   double w = 0, theta = 0, cross = 0, centre = 0, sigma = 0, kappa = 0;
   double origin = 0, scale = 1, low = -1, high = 1;
 };
@@ -24,7 +21,7 @@ struct ScalarMaximum {
 
 double value_at(const ScalarProblem& problem, double y);
 
-/// relu: exact, of two parabolas. gelu, silu: branch and bound to within `tolerance`; with the ends
+/// relu, leakyrelu: exact, of two parabolas. The others: branch and bound to within `tolerance`; with the ends
 /// of a cell of length h, a function is at most the larger one plus h^2/8 times a bound on minus
 /// its second derivative.
 ScalarMaximum scalar_maximum(const ScalarProblem& problem, double tolerance);

@@ -57,10 +57,12 @@ void through_dense(const KernelMap& map, Cell& c) {
 }
 
 void through_relu(const KernelMap& map, Cell& c) {
-  c.theta = 0.5 * (c.theta + map.gain * c.k);
+  const double square = 0.5 * (1 + map.leak * map.leak), left = 1 - map.leak;
+  const double mean = detail::kOverTwoPi * left * left / square;
+  c.theta = square * (c.theta + map.gain * c.k);
   c.ratio = c.ratio + Range{map.gain, map.gain};
-  c.k = 0.5 * c.k;
-  c.mean = {2 * detail::kOverTwoPi, 2 * detail::kOverTwoPi};
+  c.k = square * c.k;
+  c.mean = {mean, mean};
 }
 
 /// A mixture at one variance q. E[phi'^2] is `angle`, which rises with q, plus sums of products of
@@ -121,6 +123,40 @@ void through_mixture(const KernelMap& map, Cell& c) {
   c.ratio = both(c.ratio, c.theta / c.k);
 }
 
+// Of phi = 2 F - 1 at one variance q: E[phi^2], which rises with q, E[phi'^2], which falls, and
+// E[u^2 phi'^2].
+Moments distribution_at(const Mixture& mixture, double q) {
+  Moments sum{0, 0, 0};
+  for (int t = 0; t < mixture.terms; ++t)
+    for (int u = 0; u < mixture.terms; ++u) {
+      const Moments m =
+          distribution_moments<true>(q, {mixture.scale2[t], 1 / (q + mixture.scale2[t])}, q,
+                                     {mixture.scale2[u], 1 / (q + mixture.scale2[u])}, q);
+      const double weight = mixture.weight[t] * mixture.weight[u];
+      sum = {sum.value + weight * m.value, sum.slope + weight * m.slope,
+             sum.cross + weight * m.cross};
+    }
+  return sum;
+}
+
+// phi is concave where u > 0, so E[phi^2]/q falls with q, from E[phi'^2] of q = 0.
+// |d E[u^2 phi'^2] / dq| is at most sup|phi'| (sup|phi'| + sup|u phi''|), as above.
+void through_distribution(const KernelMap& map, Cell& c) {
+  const Moments lo = distribution_at(map.mixture, c.k.lo), hi = distribution_at(map.mixture, c.k.hi);
+  const Range slope{hi.slope, lo.slope}, value{lo.value, hi.value};
+  const Range value_over_k{c.k.hi > 0 ? hi.value / c.k.hi : hi.slope,
+                           c.k.lo > 0 ? lo.value / c.k.lo : lo.slope};
+  const double spread = kCrossSlope * (c.k.hi - c.k.lo);
+  const Range cross{std::max(0.0, lo.cross - spread), std::max(0.0, lo.cross) + spread};
+  const Range shared = map.gain > 0 ? map.gain * cross : Range{};
+  c.ratio = c.ratio * (slope / value_over_k);
+  if (map.gain > 0) c.ratio = c.ratio + Range{0, (shared / value).hi};
+  c.theta = c.theta * slope + shared;
+  c.k = value;
+  c.mean = {0, 0};
+  c.ratio = both(c.ratio, c.theta / c.k);
+}
+
 void through_layer_norm(const KernelMap& map, Cell& c) {
   const Range kept{1 - map.centred * c.mean.hi, 1 - map.centred * c.mean.lo};
   const Range variance = c.k * kept;
@@ -147,6 +183,8 @@ void through(const KernelMap& map, Cell& c) {
       return through_relu(map, c);
     case KernelMap::Kind::mixture:
       return through_mixture(map, c);
+    case KernelMap::Kind::distribution:
+      return through_distribution(map, c);
     case KernelMap::Kind::layer_norm:
       return through_layer_norm(map, c);
   }
@@ -169,16 +207,19 @@ double value_at(const std::vector<KernelMap>& maps, bool theta, double r) {
 
 Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   Supremum found;
-  bool normalised = false, without_eps = false;
+  bool without_eps = false;
+  found.growth = 2;
   for (const KernelMap& map : maps) {
-    if (map.kind != KernelMap::Kind::layer_norm) continue;
-    normalised = true;
-    without_eps = without_eps || map.eps == 0;
+    const bool normalises = map.kind == KernelMap::Kind::layer_norm;
+    without_eps = without_eps || (normalises && map.eps == 0);
+    if (found.growth != 2) continue;
+    // A norm divides K and Theta, which grow alike, like r. A tanh leaves K no more than 1, but
+    // Theta is multiplied by E[phi'^2], which falls like r^-1/2 only; no norm behind divides it.
+    if (normalises) found.growth = 0;
+    if (map.kind == KernelMap::Kind::distribution) found.growth = theta ? 1 : 0;
   }
-  if (!normalised) {
-    // Far away every map multiplies K and Theta by constants: both grow like r.
+  if (found.growth > 0) {
     found.value = found.at = found.limit = kInfinity;
-    found.growth = 2;
     return found;
   }
 

@@ -19,7 +19,9 @@ struct Supremum {
   double at = 0;  ///< r where the largest value found is reached; infinity: a limit. Not bounded:
                   ///< where it grows; 0 takes a norm with eps = 0 and no biases
   double limit = 0;   ///< as |x| -> infinity; infinity where unbounded
-  double growth = 0;  ///< exponent p of f ~ |x|^p far away: 2 without a norm of rows, else 0
+  /// Exponent p of f ~ |x|^p far away: 0 behind a norm of rows, or of K also a tanh; of Theta 1 if a
+  /// tanh stands before any norm; else 2.
+  double growth = 0;
 };
 
 /// theta: of Theta; else of K. Branch and bound in log r (docs/kernels.md).

@@ -6,7 +6,6 @@
 #include "first_units.h"
 #include "length.h"
 #include "norm_image.h"
-#include "scalar_maximum.h"
 
 namespace keel {
 namespace {
@@ -112,29 +111,35 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
   return affine;
 }
 
-// Index of the last layernorm or rmsnorm; the SPEC's length where there is none.
-std::size_t last_norm(const Spec& spec) {
+// Index of the last layernorm or rmsnorm, or else of the first tanh; the SPEC's length where there
+// is none.
+std::size_t bounding_word(const Spec& spec) {
   for (std::size_t i = spec.size(); i-- > 0;)
     if (normalises_rows(spec[i].kind)) return i;
+  for (std::size_t i = 0; i < spec.size(); ++i)
+    if (bounds_rows(spec[i].kind)) return i;
   return spec.size();
 }
 
-// What an activation is never below: gelu at -0.752, silu at -1.278.
-std::optional<double> least_value(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::relu:
-      return 0;
-    case LayerKind::gelu:
-      return -0.16998;
-    case LayerKind::silu:
-      return -0.27847;
+// Of the layer at `layer`, if that is an activation.
+std::optional<Activation> activation_at(const Spec& spec, std::size_t layer) {
+  switch (spec[layer].kind) {
     case LayerKind::dense:
     case LayerKind::layernorm:
     case LayerKind::rmsnorm:
     case LayerKind::batchnorm:
-      break;
+      return std::nullopt;
+    default:
+      return spec[layer];
   }
-  return std::nullopt;
+}
+
+// The width of what the layers before `layer` give.
+std::int64_t width_before(const Net& net, std::size_t layer) {
+  std::int64_t width = net.input_width();
+  for (std::size_t i = 0; i < layer; ++i)
+    if (net.spec()[i].kind == LayerKind::dense) width = net.spec()[i].width;
+  return width;
 }
 
 // The norm at `norm`, with its gain and bias, of a set.
@@ -151,13 +156,14 @@ NormSet set_of(const Net& net, std::size_t norm, bool narrow = true) {
   const bool centred = spec[norm].kind == LayerKind::layernorm;
   if (narrow && norm > 0 && spec[norm - 1].kind == LayerKind::dense) {
     const Affine before = dense_affine(net, norm - 1);
-    return normed_after_dense(before.weight, before.bias, before.inputs, spec[norm].eps,
-                              norm > 1 ? least_value(spec[norm - 2].kind) : std::nullopt, centred);
+    const std::optional<Activation> phi = norm > 1 ? activation_at(spec, norm - 2) : std::nullopt;
+    NormSet set = normed_after_dense(
+        before.weight, before.bias, before.inputs, spec[norm].eps,
+        phi ? std::optional<double>(phi->least().value_or(0)) : std::nullopt, centred);
+    if (phi && !phi->least()) set.cone = {};  // its generators serve the image
+    return set;
   }
-  std::int64_t width = net.input_width();
-  for (std::size_t i = 0; i < norm; ++i)
-    if (spec[i].kind == LayerKind::dense) width = spec[i].width;
-  return every_normed(width, centred);
+  return every_normed(width_before(net, norm), centred);
 }
 
 // Whether the rows of a product have lost digits that their lengths no longer tell of.
@@ -181,7 +187,7 @@ struct Before {
 std::optional<Before> before_dense(const Net& net, std::size_t dense, const NormSet& set) {
   constexpr std::int64_t kMostVariables = 32;
   const Spec& spec = net.spec();
-  const LayerKind phi = spec[dense - 1].kind;
+  const Activation phi = spec[dense - 1];
   std::size_t from = dense - 1;  // the first of the layers that are one map
   std::vector<Affine> maps;      // the last first
   for (; from > 0 && spec[from - 1].kind == LayerKind::dense; --from)
@@ -197,12 +203,14 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
     return map;
   };
   if (from == 0 || !normalises_rows(spec[from - 1].kind)) {
-    if (maps.empty() || maps.back().inputs >= kMostVariables) return std::nullopt;
+    // tanh is nothing like homogeneous
+    if (phi.kind == LayerKind::tanh || maps.empty() || maps.back().inputs >= kMostVariables)
+      return std::nullopt;
     Affine first = std::move(maps.back());
     maps.pop_back();
     const Affine map = all_after(std::move(first));
     if (!large || cancels(map)) return std::nullopt;
-    std::optional<Tail> any = homogeneous(map, set.generators);
+    std::optional<Tail> any = homogeneous(map, set.generators, phi.kinked() ? phi.slope : 0);
     if (!any) return std::nullopt;
     return Before{std::move(*any), true};
   }
@@ -221,7 +229,8 @@ std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, cons
   if (!before) return nullptr;
   Cone cone = set.cone.empty() ? Cone(set.generators, set.rank) : set.cone;
   if (cone.empty()) return nullptr;
-  const double below = before->of_any ? -*least_value(net.spec()[norm - 2].kind) : 0;
+  const Activation phi = net.spec()[norm - 2];
+  const double below = before->of_any ? -phi.least().value_or(0) : 0;
   auto image = std::make_shared<const NormImage>(std::move(before->tail), set.generators,
                                                  std::move(cone), below);
   return image->bounded() ? image : nullptr;
@@ -229,7 +238,7 @@ std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, cons
 
 }  // namespace
 
-bool has_row_norm(const Spec& spec) { return last_norm(spec) < spec.size(); }
+bool has_bound(const Spec& spec) { return bounding_word(spec) < spec.size(); }
 
 Vector weight_sizes(const Affine& affine) {
   return affine.weight_sizes.empty() ? sizes(affine.weight) : affine.weight_sizes;
@@ -259,19 +268,25 @@ Tail tail_of(const Net& net, bool narrow) {
   check(net.members() == 1, "net_bound", "got a net of {} members, wanted one: Net::member",
         net.members());
   const Spec& spec = net.spec();
-  const std::size_t norm = last_norm(spec);
-  check(norm < spec.size(), "net_bound", "got '{}', wanted a net with a layernorm or rmsnorm",
-        spec_text(spec));
+  const std::size_t begin = bounding_word(spec);
+  check(begin < spec.size(), "net_bound",
+        "got '{}', wanted a net with a layernorm, an rmsnorm or a tanh", spec_text(spec));
 
   Tail tail;
-  tail.word = word_of(spec, norm);
-  tail.set = set_of(net, norm, narrow);
-  if (!tail.set.generators.empty()) tail.set.image = image_of(net, norm, tail.set);
+  tail.word = word_of(spec, begin);
+  const bool of_norm = normalises_rows(spec[begin].kind);
+  tail.set = of_norm ? set_of(net, begin, narrow) : every_tanh(width_before(net, begin));
+  if (!tail.set.generators.empty()) tail.set.image = image_of(net, begin, tail.set);
   std::int64_t width = tail.set.width;
-  tail.affine.push_back(affine_of(net, norm, tail.set));
-  check_large_enough(large_enough(tail.affine[0]));
-  bool open = true;  // the last affine map may still take in a dense layer
-  for (std::size_t i = norm + 1; i < spec.size(); ++i) {
+  if (of_norm) {
+    tail.affine.push_back(affine_of(net, begin, tail.set));
+    check_large_enough(large_enough(tail.affine[0]));
+  } else {
+    tail.affine.push_back({width, 0, {}, Vector(static_cast<std::size_t>(width))});
+    tail.activations.push_back(Activation::identity());
+  }
+  bool open = of_norm;  // the last affine map may still take in a dense layer
+  for (std::size_t i = begin + 1; i < spec.size(); ++i) {
     if (spec[i].kind == LayerKind::dense) {
       const Affine next = dense_affine(net, i);
       if (open) {
@@ -285,8 +300,8 @@ Tail tail_of(const Net& net, bool narrow) {
       continue;
     }
     if (!open) tail.affine.push_back(identity(width));
-    if (tail.activations.empty()) tail.direct = i == norm + 1;
-    tail.activations.push_back(spec[i].kind);
+    if (tail.activations.empty()) tail.direct = i == begin + 1;
+    tail.activations.push_back(spec[i]);
     width = tail.affine.back().outputs;
     open = false;
   }
@@ -295,9 +310,9 @@ Tail tail_of(const Net& net, bool narrow) {
 }
 
 Vector tail_at(const Tail& tail, const Vector& u) {
-  Vector value = affine_at(tail.affine[0], u);
+  Vector value = tail.set.box ? u : affine_at(tail.affine[0], u);
   for (std::size_t l = 0; l < tail.activations.size(); ++l) {
-    for (double& z : value) z = activation(tail.activations[l], z);
+    for (double& z : value) z = tail.activations[l](z);
     value = affine_at(tail.affine[l + 1], value);
   }
   return value;

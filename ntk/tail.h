@@ -1,7 +1,8 @@
-// What a net computes from the output of its last Layer Norm or RMSNorm on.
+// What a net computes from the output of its last Layer Norm or RMSNorm on, or of its first tanh.
 #pragma once
 
 #include "../nn/net.h"
+#include "activation.h"
 #include "norm_set.h"
 
 namespace keel {
@@ -28,25 +29,26 @@ std::vector<double> affine_at(const Affine& affine, const std::vector<double>& x
 
 /// f = affine maps with an activation between each two, of u in `set`: the first takes u to the
 /// first activation's input, or to f. Dense layers with no activation between are one affine map;
-/// two activations in a row have the identity between them.
+/// two activations in a row have the identity between them. Of a box the first activation is the
+/// identity, and what is before it takes no u.
 struct Tail {
-  std::int64_t word = 0;  ///< of the norm in the SPEC, counted from 1
+  std::int64_t word = 0;  ///< of the norm, or tanh, in the SPEC, counted from 1
   NormSet set{};
   bool direct = false;           ///< unit i of the first map is unit i of the norm, gain and bias
   std::vector<Affine> affine{};  ///< one more than activations
-  std::vector<LayerKind> activations{};
+  std::vector<Activation> activations{};
 };
 
-/// Of a net of one member with such a norm. `narrow`: use what the layers before it allow;
+/// Of a net of one member with such a norm, or else a tanh. `narrow`: use what the layers before it allow;
 /// without, its output may be any of its length, of mean 0 behind a Layer Norm. Throws keel::Error
 /// for an ensemble, and where products of weights leave double's range downward, so that no margin
 /// would tell.
 Tail tail_of(const Net& net, bool narrow = true);
 
-/// f at u, [outputs].
+/// f at u, or of a box at the first units, [outputs].
 std::vector<double> tail_at(const Tail& tail, const std::vector<double>& u);
 
-/// Whether the SPEC has a layernorm or rmsnorm.
-bool has_row_norm(const Spec& spec);
+/// Whether the SPEC has a word that tail_of() starts from.
+bool has_bound(const Spec& spec);
 
 }  // namespace keel

@@ -32,10 +32,10 @@ TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<U
       set_(set),
       layers_(layers),
       depth_(depth),
-      one_kappa_(one_kappa),
+      one_kappa_(one_kappa || set.box),
       image_(with_image ? set.image.get() : nullptr),
-      at_(layers, depth, one_kappa, image_) {
-  if (!one_kappa || rows.signs_alone()) return;
+      at_(layers, depth, one_kappa_, image_) {
+  if (!one_kappa_ || rows.signs_alone()) return;
   vectors_ = rows.gram(Vector(layers[0].size(), 1.0));
   values_ = eigen(vectors_, rows.rank());
 }
@@ -65,11 +65,13 @@ struct TailDual::Pass {
 ScalarProblem TailDual::problem(std::size_t layer, std::size_t j, const Vector& x, double w) const {
   const Units& all = layers_[layer];
   const double* kappa = &x[at_.coupling[layer].kappa];
+  const bool free = layer == 0 && set_.box;  // no u gives back what multipliers would take
   return {.phi = all.activation,
           .w = w,
           .centre = all.centre[j],
-          .sigma = x[at_.sigma[layer] + j],
-          .kappa = layer > 0    ? kappa[j] * all.scale[j] * all.scale[j]
+          .sigma = free ? 0 : x[at_.sigma[layer] + j],
+          .kappa = free         ? 0
+                   : layer > 0  ? kappa[j] * all.scale[j] * all.scale[j]
                    : one_kappa_ ? kappa[0]
                                 : kappa[j],
           .origin = all.origin[j],
@@ -95,7 +97,7 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
     // An origin made of the values before is what sigma's balance with them starts from.
     const double of_origin = layer > 0 && unit.scale > 0 ? all.summed[j] / unit.scale : 0;
     const double apart =
-        1.2 * unit.scale + std::abs(activation(unit.phi, unit.origin) - unit.centre);
+        1.2 * unit.scale + std::abs(unit.phi(unit.origin) - unit.centre);
     const ScalarMaximum found =
         scalar_maximum(unit, pass.tolerance * (std::abs(unit.w) + theta * apart) * unit.scale);
     pass.value.bound += found.value;
@@ -104,7 +106,7 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
                        (std::abs(unit.sigma) + std::abs(unit.kappa)) * (1 + of_origin) +
                        (pass.w_summed[j] + cross) * reach + theta * apart * (apart + reach);
     y[j] = found.y;
-    deviation[j] = activation(all.activation, unit.origin + unit.scale * found.y) - unit.centre;
+    deviation[j] = all.activation(unit.origin + unit.scale * found.y) - unit.centre;
   }
 }
 
@@ -188,7 +190,7 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
   pass.value.bound += value.bound;
   pass.value.size += std::abs(value.bound) + value.size + x[at_.half];
   const Vector y = rows_.of(u);
-  for (std::size_t i = 0; i < y.size(); ++i) {
+  for (std::size_t i = 0; i < y.size() && !set_.box; ++i) {
     const double of_unit = pass.y[0][i];
     pass.gradient[i] += y[i] - of_unit;
     pass.gradient[kappa_at + (one_kappa_ ? 0 : i)] += y[i] * y[i] - of_unit * of_unit;
@@ -211,7 +213,7 @@ Vector TailDual::last_units(Vector y) const {
     const Units &all = layers_[l], &next = layers_[l + 1];
     Vector deviation;
     for (std::size_t j = 0; j < all.size(); ++j)
-      deviation.push_back(activation(all.activation, all.origin[j] + all.scale[j] * y[j]) -
+      deviation.push_back(all.activation(all.origin[j] + all.scale[j] * y[j]) -
                           all.centre[j]);
     y.assign(next.size(), 0);
     for (std::size_t j = 0; j < next.size(); ++j)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "activation.h"
 #include "unit_rows.h"
 
 namespace keel {
@@ -13,7 +14,7 @@ constexpr double kMargin = 1e-9;
 
 /// One layer's units: z_j = origin_j + scale_j y_j, low_j <= y_j <= high_j, then an activation.
 struct Units {
-  LayerKind activation = LayerKind::relu;
+  Activation activation{};
   std::vector<double> origin{}, scale{}, low{}, high{};
   std::vector<double> summed{};  ///< sizes of what makes each z: what its rounding is measured by
   std::vector<double> centre{};  ///< near the activation's values: any number is valid

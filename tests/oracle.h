@@ -35,6 +35,12 @@ Array map(const Array& x, F f) {
 inline Array relu(const Array& x) {
   return map(x, [](double a) { return a > 0 ? a : 0; });
 }
+inline Array leaky_relu(const Array& x, double slope) {
+  return map(x, [slope](double a) { return a > 0 ? a : slope * a; });
+}
+inline Array tanh(const Array& x) {
+  return map(x, [](double a) { return std::tanh(a); });
+}
 inline Array gelu(const Array& x) {
   return map(x, [](double a) { return 0.5 * a * (1 + std::erf(a / std::sqrt(2.0))); });
 }

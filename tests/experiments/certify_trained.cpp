@@ -80,9 +80,9 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
     CHECK(found > 0.05 * bound);
     CHECK(bound == std::max(std::abs(low), std::abs(high)));
     CHECK(own["found_over_bound"].get<double>() == doctest::Approx(found / bound));
-    CHECK(own["norm"] == "layernorm");
-    CHECK(own["norm_word"] == 2);
-    CHECK(own["norm_dimension"] == 3);
+    CHECK(own["bounded_by"] == "layernorm");
+    CHECK(own["bounded_by_word"] == 2);
+    CHECK(own["bounded_by_dimension"] == 3);
     CHECK(own["features"] == 2);
     CHECK(!own.contains("exceeded_at"));
 
@@ -140,7 +140,7 @@ TEST_CASE("certify trained: an RMSNorm bounds a net, too") {
         std::string::npos);
   const auto summary = net.summary();
   CHECK(summary["bounded"] == true);
-  CHECK(summary["norm"] == "rmsnorm");
+  CHECK(summary["bounded_by"] == "rmsnorm");
   const double bound = summary["bound"], found = summary["largest_found"];
   CHECK(found <= bound);
   CHECK(found > 0.3 * bound);
@@ -150,7 +150,7 @@ TEST_CASE("certify trained: no Layer Norm, no bound, and a way past any number")
   const Trained net(kNoNorm);
   Ran ran = net.certify({"--exceed", "1e12"});
   REQUIRE(ran.code == 0);
-  CHECK(ran.out.find("none: no layernorm or rmsnorm") != std::string::npos);
+  CHECK(ran.out.find("none: no layernorm, rmsnorm or tanh") != std::string::npos);
   CHECK(ran.out.find("passes 1e+12") != std::string::npos);
   const auto summary = net.summary();
   CHECK(summary["bounded"] == false);

@@ -103,7 +103,7 @@ TEST_CASE("certify trained: a net of PyTorch's with Batch Norms, as it is in eva
   const auto summary = json_of(folder / "out/summary.json");
   CHECK(summary["net"] == spec);
   CHECK(summary["features"] == 2);
-  CHECK(summary["norm_word"] == 3);
+  CHECK(summary["bounded_by_word"] == 3);
   CHECK(summary["bounded"] == true);
   CHECK(summary["largest_found"].get<double>() > 0.05 * summary["bound"].get<double>());
   // What is behind the Layer Norm: head . (g (relu(u) - m) / s + b).

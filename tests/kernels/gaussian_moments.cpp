@@ -101,6 +101,101 @@ TEST_CASE("moments of gelu and of what silu is mixed from agree with quadrature 
       }
 }
 
+TEST_CASE("leaky relu's moments agree with quadrature of relu's") {
+  for (const Variances& v : kVariances)
+    for (double rho : kCorrelations)
+      for (double leak : {0.0, 0.01, 0.3, 1.0}) {
+        const double k = rho * size_of_value(v);
+        if (quadrature::determinant(v.q1, v.q2, k) < 0) continue;
+        CAPTURE(v.q1);
+        CAPTURE(v.q2);
+        CAPTURE(rho);
+        CAPTURE(leak);
+        // u relu(u') and relu'(u) by hand; u u' is k
+        const quadrature::Moments relu(0, 0, v.q1, v.q2, k);
+        const long double left = 1 - static_cast<long double>(leak), half = k / 2.0L;
+        const long double value =
+            left * left * relu.value + 2 * left * leak * half + leak * static_cast<long double>(leak) * k;
+        const long double slope =
+            left * left * relu.slope + left * leak + leak * static_cast<long double>(leak);
+        const Moments m = leaky_moments(leak, v.q1, v.q2, k);
+        near(m.value, value, 1e-10 * size_of_value(v));
+        near(m.cross, value, 1e-10 * size_of_value(v));
+        near(m.slope, slope, 1e-10);
+      }
+}
+
+TEST_CASE("what tanh is mixed from agrees with quadrature in the plane, and small numbers keep their digits") {
+  for (const auto& [q1, q2] : {Variances{1, 1}, {0.37, 2.9}, {3, 0.02}})
+    for (double rho : {-0.9, -0.4, 0.0, 0.3, 0.95})
+      for (const std::pair<double, double>& scales : {std::pair{1.0, 1.0}, {0.6, 2.1}}) {
+        const double s = scales.first, t = scales.second, k = rho * std::sqrt(q1 * q2);
+        CAPTURE(q1);
+        CAPTURE(rho);
+        CAPTURE(s);
+        const auto at = [](long double u, long double scale) {
+          const long double slope = 2 * quadrature::density(u / scale) / scale;
+          return quadrature::Triple{2 * quadrature::distribution(u / scale) - 1, slope, u * slope};
+        };
+        const quadrature::Triple exact =
+            quadrature::plane_mean(q1, q2, k, [&, s = s, t = t](long double u, long double v) {
+              const quadrature::Triple a = at(u, s), b = at(v, t);
+              return quadrature::Triple{a.value * b.value, a.slope * b.slope, a.cross * b.cross};
+            });
+        const Moments m =
+            distribution_moments<true>(q1, {s * s, over(q1, s)}, q2, {t * t, over(q2, t)}, k);
+        near(m.value, exact.value, 1e-10);
+        near(m.slope, exact.slope, 1e-10);
+        near(m.cross, exact.cross, 1e-10);
+        const Moments without =
+            distribution_moments<false>(q1, {s * s, over(q1, s)}, q2, {t * t, over(q2, t)}, k);
+        CHECK(without.value == m.value);
+        CHECK(without.slope == m.slope);
+        CHECK(without.cross == 0);
+      }
+  // Near 0 it is a line of slope 2 / (s sqrt(2 pi)); far out a sign.
+  for (double q : {1e-200, 1e-30, 1e-9}) {
+    const Moments m = distribution_moments<true>(q, {1, over(q, 1)}, q, {1, over(q, 1)}, -0.5 * q);
+    CHECK(m.value == doctest::Approx(-0.5 * q * 4 * 0.15915494309189535).epsilon(1e-8));
+    CHECK(m.cross == doctest::Approx(m.value).epsilon(1e-8));
+  }
+  const Moments far = distribution_moments<true>(1e30, {1, over(1e30, 1)}, 1e30, {1, over(1e30, 1)},
+                                                 -0.5e30);
+  CHECK(far.value == doctest::Approx(-1.0 / 3).epsilon(1e-12));
+}
+
+TEST_CASE("tanh: the mixture's moments are within the stated error of tanh's own") {
+  const auto tanh = [](long double u) {
+    const long double value = std::tanh(u), slope = 1 - value * value;
+    return quadrature::Triple{value, slope, u * slope};
+  };
+  for (const auto& [q1, q2] : {Variances{1, 1}, {0.01, 4}, {3, 2}})
+    for (double rho : {-0.8, 0.5, 0.99}) {
+      CAPTURE(q1);
+      CAPTURE(rho);
+      const double k = rho * std::sqrt(q1 * q2);
+      Moments m{0, 0, 0};
+      for (int t = 0; t < kTanhMixture.terms; ++t)
+        for (int u = 0; u < kTanhMixture.terms; ++u) {
+          const double a = kTanhMixture.scale2[t], b = kTanhMixture.scale2[u];
+          const double weight = kTanhMixture.weight[t] * kTanhMixture.weight[u];
+          const Moments part =
+              distribution_moments<true>(q1, {a, 1 / (q1 + a)}, q2, {b, 1 / (q2 + b)}, k);
+          m.value += weight * part.value;
+          m.slope += weight * part.slope;
+          m.cross += weight * part.cross;
+        }
+      const quadrature::Triple exact =
+          quadrature::plane_mean(q1, q2, k, [&](long double u, long double v) {
+            const quadrature::Triple a = tanh(u), b = tanh(v);
+            return quadrature::Triple{a.value * b.value, a.slope * b.slope, a.cross * b.cross};
+          });
+      near(m.value, exact.value, 8.6e-9);
+      near(m.slope, exact.slope, 1.06e-7);
+      near(m.cross, exact.cross, 1.8e-7);
+    }
+}
+
 TEST_CASE("means of gelu and silu agree with quadrature") {
   for (double q : {1e-9, 0.4, 1.0, 77.0, 1e10}) {
     CAPTURE(q);
@@ -168,5 +263,12 @@ TEST_CASE("moments of inputs that are 0") {
     CHECK(gelu.value == 0);
     CHECK(gelu.slope == doctest::Approx(0.25));
     CHECK(std::abs(gelu.cross) < 1e-15);
+    const Moments leaky = leaky_moments(0.25, 0, q, 0);
+    CHECK(leaky.value == 0);
+    CHECK(leaky.slope == doctest::Approx(0.25 * (q == 0 ? 0.25 : 0.625)));  // leaky'(0) = 0.25
+    const Moments odd = distribution_moments<true>(0, {1, 1}, q, {1, over(q, 1)}, 0);
+    CHECK(odd.value == 0);
+    CHECK(odd.slope == doctest::Approx(4 * 0.15915494309189535 / std::sqrt(q + 1)));
+    CHECK(odd.cross == 0);
   }
 }

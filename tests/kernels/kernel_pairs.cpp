@@ -42,6 +42,18 @@ KernelMap mixture_map(const Mixture& mixture, double gain) {
   return map;
 }
 
+KernelMap leaky_map(double leak, double gain) {
+  KernelMap map = map_of(KernelMap::Kind::relu, gain);
+  map.leak = leak;
+  return map;
+}
+
+KernelMap tanh_map(double gain) {
+  KernelMap map = mixture_map(kTanhMixture, gain);
+  map.kind = KernelMap::Kind::distribution;
+  return map;
+}
+
 // Every kind of map, before and after each other.
 std::vector<KernelMap> all_maps() {
   using Kind = KernelMap::Kind;
@@ -60,7 +72,29 @@ std::vector<KernelMap> all_maps() {
           dense_map(1.5, 0.1),
           map_of(Kind::layer_norm, 0, 1, 0.1),
           mixture_map(kSiluMixture, 1),
+          dense_map(1, 0.2),
+          leaky_map(0.3, 0),
+          dense_map(1, 0.2),
+          map_of(Kind::layer_norm, 0, 1, 1e-5),
+          leaky_map(0.01, 1),
+          dense_map(2, 0.1),
+          tanh_map(0),
+          dense_map(2, 0.1),
+          map_of(Kind::layer_norm, 0, 1, 1e-5),
+          tanh_map(1),
           dense_map(1, 0.2)};
+}
+
+template <KernelMap::Kind kKind, bool kCross>
+PairState mixed(const KernelMap& map, PairState s, const double* kept1, const double* kept2) {
+  PairState sum{0, 0};
+  for (int t = 0; t < map.mixture.terms; ++t)
+    for (int u = 0; u < map.mixture.terms; ++u) {
+      const PairState share = mixture_share<kKind, kCross>(map, s, kept1[0], kept1[1 + t], t,
+                                                           kept2[0], kept2[1 + u], u);
+      sum = {sum.k + share.k, sum.theta + share.theta};
+    }
+  return sum;
 }
 
 // One pair through the maps, a function call at a time.
@@ -76,22 +110,17 @@ PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, doub
         s = through_dense(map, s);
         break;
       case KernelMap::Kind::relu:
-        s = through_relu(map, s, kept1[0], kept2[0]);
+        s = map.leak != 0 ? through_relu<true>(map, s, kept1[0], kept2[0])
+                          : through_relu<false>(map, s, kept1[0], kept2[0]);
         break;
-      case KernelMap::Kind::mixture: {
-        PairState sum{0, 0};
-        for (int t = 0; t < map.mixture.terms; ++t)
-          for (int u = 0; u < map.mixture.terms; ++u) {
-            const PairState share = map.gain != 0
-                                        ? mixture_share<true>(map, s, kept1[0], kept1[1 + t], t,
-                                                              kept2[0], kept2[1 + u], u)
-                                        : mixture_share<false>(map, s, kept1[0], kept1[1 + t], t,
-                                                               kept2[0], kept2[1 + u], u);
-            sum = {sum.k + share.k, sum.theta + share.theta};
-          }
-        s = sum;
+      case KernelMap::Kind::mixture:
+        s = map.gain != 0 ? mixed<KernelMap::Kind::mixture, true>(map, s, kept1, kept2)
+                          : mixed<KernelMap::Kind::mixture, false>(map, s, kept1, kept2);
         break;
-      }
+      case KernelMap::Kind::distribution:
+        s = map.gain != 0 ? mixed<KernelMap::Kind::distribution, true>(map, s, kept1, kept2)
+                          : mixed<KernelMap::Kind::distribution, false>(map, s, kept1, kept2);
+        break;
       case KernelMap::Kind::layer_norm:
         s = map.gain != 0
                 ? through_layer_norm<true>(map, s, kept1[0] * kept2[0], kept1[1] * kept2[1])

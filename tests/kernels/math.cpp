@@ -1,4 +1,4 @@
-// keel's own float32 exp and normal distribution function against the standard library's double.
+// keel's own float32 exp, tanh and normal distribution function against the standard library's double.
 #include "../../kernels/math.h"
 #include "../../core/max_or_nan.h"
 
@@ -39,6 +39,21 @@ TEST_CASE("normal_cdf: 2e-7 absolute everywhere, small relative error in the lef
   CHECK(normal_cdf(-1e30f) == 0.0f);
 }
 
+TEST_CASE("hyperbolic_tangent: 3e-7 relative, at any size") {
+  double worst = 0;
+  for (double log_x = -80; log_x < 6; log_x += 0.00037)
+    for (double sign : {-1.0, 1.0}) {
+      const float at = static_cast<float>(sign * std::exp(log_x));
+      worst =
+          max_or_nan(worst, std::abs(hyperbolic_tangent(at) / std::tanh(static_cast<double>(at)) - 1));
+    }
+  CHECK(worst < 3e-7);
+  CHECK(hyperbolic_tangent(0.0f) == 0.0f);
+  CHECK(hyperbolic_tangent(1e30f) == 1.0f);
+  CHECK(hyperbolic_tangent(-std::numeric_limits<float>::infinity()) == -1.0f);
+  CHECK(std::isnan(hyperbolic_tangent(std::numeric_limits<float>::quiet_NaN())));
+}
+
 TEST_CASE("activations at the ends of the number range") {
   const Tensor x = Tensor::from(std::vector<float>{-1e30f, -100, 0, 100, 1e30f}, {5});
   for (const auto& values : {relu(x).value().to_vector<float>(), gelu(x).value().to_vector<float>(),
@@ -49,6 +64,33 @@ TEST_CASE("activations at the ends of the number range") {
     CHECK(values[3] == doctest::Approx(100));
     CHECK(values[4] == doctest::Approx(1e30f));
   }
+}
+
+TEST_CASE("leaky_relu and tanh: values and derivatives at the ends of the number range") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (bool leaky : {true, false}) {
+    Tape tape;
+    const Var x = tape.leaf(Tensor::from(std::vector<float>{-1e30f, -100, 0, 100, 1e30f, nan}, {6}));
+    const Var y = leaky ? leaky_relu(x, 0.25) : tanh(x);
+    GradientSink gradients;
+    tape.backward(sum(y), gradients);
+    const std::vector<double> value = y.value().to_vector<double>(),
+                              d = gradients[x].to_vector<double>();
+    const double sizes[] = {1e30, 100, 0, 100, 1e30};
+    for (std::size_t i = 0; i < 5; ++i) {
+      CAPTURE(i);
+      const double sign = i < 2 ? -1 : i > 2 ? 1 : 0;
+      CHECK(value[i] == doctest::Approx(leaky ? (sign < 0 ? -0.25 : sign) * sizes[i] : sign));
+      CHECK(d[i] == (leaky ? (sign > 0 ? 1 : 0.25) : sign == 0 ? 1 : 0));  // at 0 as below it
+    }
+    CHECK(std::isnan(value[5]));
+  }
+  // The slope of numbers so small that what is made of them is 0.
+  Tape tape;
+  const Var tiny = tape.leaf(Tensor::from(std::vector<float>{-1e-40f}, {1}));
+  GradientSink gradients;
+  tape.backward(sum(leaky_relu(tiny, 1e-20)), gradients);
+  CHECK(gradients[tiny].to_vector<double>()[0] == doctest::Approx(1e-20));
 }
 
 TEST_CASE("derivatives of activations are finite at the ends of the number range") {

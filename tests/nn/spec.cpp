@@ -27,10 +27,13 @@ TEST_CASE("spec: its text parses to itself") {
         "dense(3) layernorm(affine=0, eps=0.001) dense(2)",
         "dense(3) rmsnorm relu rmsnorm(eps=1e-05) dense(2) rmsnorm(affine=0, eps=0) dense(2)",
         "identity dense(3) relu identity identity dense(2)",
+        "dense(3) leakyrelu tanh dense(2) leakyrelu(slope=0.2) dense(2)",
         "batchnorm dense(3) batchnorm(affine=0, eps=0.1) relu identity batchnorm dense(2)"}) {
     CHECK(spec_text(parse_spec(text)) == text);
     CHECK(parse_spec(spec_text(parse_spec(text))) == parse_spec(text));
   }
+  CHECK(spec_text(parse_spec("dense(3) leakyrelu(slope=0.01) dense(2)")) ==
+        "dense(3) leakyrelu dense(2)");
   CHECK(spec_text(parse_spec("dense(3) layernorm(affine=1) dense(2)")) ==
         "dense(3) layernorm dense(2)");
 }
@@ -69,8 +72,21 @@ TEST_CASE("spec: without its batchnorms, layers keep their places") {
 TEST_CASE("spec: errors quote the wrong word") {
   const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
   CHECK(message("dense(8) layernrom relu dense(1)") ==
-        "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, gelu, silu, "
-        "identity, batchnorm, rmsnorm, layernorm or layernorm(affine=0, eps=0)");
+        "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, "
+        "leakyrelu(slope=0.01), gelu, silu, tanh, identity, batchnorm, rmsnorm, layernorm or "
+        "layernorm(affine=0, eps=0)");
+  for (const char* slope : {"-0.1", "1.5", "nan", "", "x"})
+    CHECK(message(fmt::format("dense(8) leakyrelu(slope={}) dense(1)", slope).c_str()) ==
+          fmt::format("spec: got slope '{0}' in 'leakyrelu(slope={0})' (word 2), wanted a number "
+                      "from 0 to 1",
+                      slope));
+  CHECK(message("dense(8) leakyrelu(eps=0) dense(1)") ==
+        "spec: unknown option 'eps=0' in 'leakyrelu(eps=0)' (word 2), wanted slope=value");
+  CHECK(message("dense(8) layernorm(slope=0) dense(1)") ==
+        "spec: unknown option 'slope=0' in 'layernorm(slope=0)' (word 2), wanted affine=0|1 or "
+        "eps=value");
+  CHECK(message("dense(8) tanh(1) dense(1)") ==
+        "spec: got 'tanh(1)' (word 2), wanted tanh without parentheses");
   CHECK(message("dense relu dense(1)") ==
         "spec: got 'dense' (word 1), wanted dense(width) with a width from 1 to 2147483647");
   for (const char* width : {"dense()", "dense(0)", "dense(-3)", "dense(1.5)", "dense(1,2)",

@@ -113,6 +113,25 @@ TEST_CASE("a kernel that still changes where inputs end is refused") {
   }
 }
 
+TEST_CASE("ahead of any norm tanh leaves K bounded, and Theta growing like |x|, whatever is behind") {
+  for (const char* net :
+       {"dense(8) tanh dense(1)", "dense(8) relu dense(8) tanh dense(8) tanh dense(1)",
+        "dense(8) tanh dense(8) layernorm relu dense(1)", "dense(8) tanh layernorm dense(1)"}) {
+    CAPTURE(net);
+    const InfiniteKernel theta(net, 3), k(net, 3, {}, KernelOutput::nngp);
+    const Supremum found = theta.supremum(), of_k = k.supremum();
+    CHECK(!found.bounded);
+    CHECK(found.growth == 1);
+    const double slope = std::log(theta.diagonal(1e16) / theta.diagonal(1e12)) / std::log(1e2);
+    CHECK(slope == doctest::Approx(1).epsilon(1e-3));
+    CHECK(of_k.bounded);
+    CHECK(of_k.growth == 0);
+    CHECK(k.diagonal(1e12) <= of_k.value);
+    CHECK(k.diagonal(1e12) == doctest::Approx(of_k.limit).epsilon(1e-4));
+  }
+  CHECK(InfiniteKernel("dense(8) leakyrelu dense(1)", 3).supremum().growth == 2);
+}
+
 TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it") {
   for (const char* net :
        {"dense(8) layernorm relu dense(8) relu dense(1)",
@@ -123,7 +142,10 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
         "dense(8) layernorm(eps=0.5) silu dense(1)", "dense(8) silu layernorm dense(1)",
         "dense(8) layernorm layernorm gelu dense(1)", "dense(8) layernorm dense(1)",
         "dense(8) rmsnorm relu dense(8) relu dense(1)",
-        "dense(8) gelu rmsnorm(eps=1e-3) layernorm dense(1)"})
+        "dense(8) gelu rmsnorm(eps=1e-3) layernorm dense(1)",
+        "dense(8) leakyrelu(slope=0.2) layernorm dense(8) leakyrelu dense(1)",
+        "dense(8) layernorm tanh dense(8) relu dense(1)",
+        "dense(8) relu dense(8) layernorm tanh layernorm dense(1)"})
     for (double b : {0.0, 0.01, 1.0})
       for (auto parameterisation : {Parameterisation::ntk, Parameterisation::standard})
         for (auto output : {KernelOutput::ntk, KernelOutput::nngp}) {

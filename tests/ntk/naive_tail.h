@@ -100,6 +100,8 @@ struct Naive {
     for (std::size_t j = 0; j < h.size(); ++j) {
       double& z = h[j];
       if (spec[i].kind == LayerKind::relu) z = std::max(z, 0.0);
+      if (spec[i].kind == LayerKind::leakyrelu) z = std::max(z, spec[i].slope * z);
+      if (spec[i].kind == LayerKind::tanh) z = std::tanh(z);
       if (spec[i].kind == LayerKind::gelu) z *= 0.5 * (1 + std::erf(z / std::sqrt(2.0)));
       if (spec[i].kind == LayerKind::silu) z /= 1 + std::exp(-z);
       if (spec[i].kind == LayerKind::layernorm && spec[i].affine)

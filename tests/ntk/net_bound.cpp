@@ -60,7 +60,7 @@ std::vector<std::string> filled(const Specs& specs, const std::string& phi, int 
 }
 
 void check_bounds(const Specs& specs, std::uint64_t seed) {
-  for (const char* phi : {"relu", "gelu", "silu"})
+  for (const char* phi : {"relu", "leakyrelu(slope=0.2)", "gelu", "silu", "tanh"})
     for (int width : {1, 2, 3, 33})
       for (const std::string& spec : filled(specs, phi, width)) {
         const std::int64_t inputs = 1 + static_cast<std::int64_t>(seed % 3);
@@ -129,7 +129,7 @@ TEST_CASE("net_bound: a linear tail's maximum is |c| + sqrt(d) |centred w g|, ex
   double square = 0;
   for (std::size_t i = 0; i < w.size(); ++i) square += std::pow(w[i] * gain[i], 2);
   const NetBound of_root = bound_net(root);
-  CHECK(!of_root.centred);
+  CHECK(of_root.kind == LayerKind::rmsnorm);
   CHECK(of_root.rank == 33);
   CHECK(of_root.outputs[0].high ==
         doctest::Approx(root.values(4)[0] + std::sqrt(33 * square)).epsilon(1e-8));
@@ -166,7 +166,7 @@ TEST_CASE("net_bound: an ensemble and no steps are refused; no Layer Norm, no bo
   const Net none("dense(4) relu dense(1)", 2);
   CHECK(!bound_net(none).bounded);
   CHECK(message_of([&] { tail_of(none); }) ==
-        "net_bound: got 'dense(4) relu dense(1)', wanted a net with a layernorm or rmsnorm");
+        "net_bound: got 'dense(4) relu dense(1)', wanted a net with a layernorm, an rmsnorm or a tanh");
   // The parameterisation is a way of writing the weights: scales belong to them.
   NetOptions ntk;
   ntk.parameterisation = Parameterisation::ntk;

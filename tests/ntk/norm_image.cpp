@@ -199,7 +199,7 @@ TEST_CASE("homogeneous: what cancels where inputs are nearly parallel is in the 
     }
     Vector generators(kRows + 1, 1);
     generators.back() = 0;
-    const std::optional<Tail> tail = homogeneous(map, generators);
+    const std::optional<Tail> tail = homogeneous(map, generators, 0);
     if (!tail) continue;
     std::vector<std::vector<long double>> given(3, std::vector<long double>(kRows + 1));
     for (std::size_t i = 0; i < kRows; ++i) {

@@ -36,12 +36,13 @@ inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
                     .affine = dice.below(2) == 0,
                     .eps = std::vector<double>{0, 1e-5, 1}[dice.below(3)]});
   };
-  constexpr LayerKind kActivations[] = {LayerKind::relu, LayerKind::gelu, LayerKind::silu};
+  constexpr LayerKind kActivations[] = {LayerKind::relu, LayerKind::gelu, LayerKind::silu,
+                                        LayerKind::leakyrelu, LayerKind::tanh};
   const std::int64_t blocks = 1 + dice.below(3), sure = dice.below(blocks);
   for (std::int64_t i = 0; i < blocks; ++i) {
     dense(1 + dice.below(widest));
     if (dice.below(3) == 0 || (normed && i == sure)) norm();
-    if (dice.below(4) > 0) spec.push_back({.kind = kActivations[dice.below(3)]});
+    if (dice.below(4) > 0) spec.push_back({.kind = kActivations[dice.below(5)]});
     if (dice.below(5) == 0) norm();
   }
   dense(1 + dice.below(3));
@@ -125,14 +126,20 @@ class Plain {
     return inside > 0 ? static_cast<double>(1 / std::sqrt(inside)) : 0;
   }
 
-  static double value_of(LayerKind kind, double z) {
+  static double value_of(const LayerSpec& layer, double z) {
+    const LayerKind kind = layer.kind;
     if (kind == LayerKind::relu) return std::max(z, 0.0);
+    if (kind == LayerKind::leakyrelu) return z > 0 ? z : layer.slope * z;
+    if (kind == LayerKind::tanh) return std::tanh(z);
     if (kind == LayerKind::gelu) return 0.5 * z * std::erfc(-z / std::sqrt(2.0));
     return z / (1 + std::exp(-z));
   }
 
-  static double slope_of(LayerKind kind, double z) {
+  static double slope_of(const LayerSpec& layer, double z) {
+    const LayerKind kind = layer.kind;
     if (kind == LayerKind::relu) return z > 0;
+    if (kind == LayerKind::leakyrelu) return z > 0 ? 1 : layer.slope;
+    if (kind == LayerKind::tanh) return 1 - std::tanh(z) * std::tanh(z);
     if (kind == LayerKind::gelu)
       return 0.5 * std::erfc(-z / std::sqrt(2.0)) + z * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
     const double sigmoid = 1 / (1 + std::exp(-z));
@@ -150,7 +157,7 @@ class Plain {
     const double scale = normalises_rows(layer.kind) ? centre(h, layer) : 1;
     for (std::size_t j = 0; j < h.size(); ++j) {
       if (!normalises_rows(layer.kind))
-        h[j] = value_of(layer.kind, h[j]);
+        h[j] = value_of(layer, h[j]);
       else
         h[j] = (layer.affine ? parameters_[p][j] : 1) * h[j] * scale +
                (count(layer) == 2 ? parameters_[p + 1][j] : 0);
@@ -172,7 +179,7 @@ class Plain {
       return d_x;
     }
     if (!normalises_rows(layer.kind)) {
-      for (std::size_t j = 0; j < x.size(); ++j) d_x[j] = d[j] * slope_of(layer.kind, x[j]);
+      for (std::size_t j = 0; j < x.size(); ++j) d_x[j] = d[j] * slope_of(layer, x[j]);
       return d_x;
     }
     Vector h = x, d_h = d;  // h: standardised

@@ -28,12 +28,15 @@ double dot(const Vector& a, const Vector& b) {
 }
 
 TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
-  for (LayerKind phi : {LayerKind::relu, LayerKind::gelu, LayerKind::silu})
+  for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
+                        LayerKind::tanh})
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      CAPTURE(static_cast<int>(phi));
       CAPTURE(seed);
+      const double slope = seed % 2 == 0 ? 0.3 : 1;
       const Vector r = draws(10, seed);
       ScalarProblem problem{
-          phi,      r[0], seed % 3 == 0 ? r[1] : 0, seed % 4 == 0 ? r[9] : 0, r[2], 2 * r[3],
+          LayerSpec{.kind = phi, .slope = slope},      r[0], seed % 3 == 0 ? r[1] : 0, seed % 4 == 0 ? r[9] : 0, r[2], 2 * r[3],
           3 * r[4], r[5], std::exp(2 * r[6])};
       problem.low = std::min(r[7], r[8]);
       problem.high = seed % 20 == 0 ? problem.low : std::max(r[7], r[8]);
@@ -42,7 +45,9 @@ TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
         const double y = problem.low + (problem.high - problem.low) * i / 20000;
         const double z = problem.origin + problem.scale * y;
         // written out once more: an oracle shares nothing
-        const double p = (phi == LayerKind::relu   ? std::max(z, 0.0)
+        const double p = (phi == LayerKind::relu        ? std::max(z, 0.0)
+                          : phi == LayerKind::leakyrelu ? std::max(z, slope * z)
+                          : phi == LayerKind::tanh      ? std::tanh(z)
                           : phi == LayerKind::gelu ? z * 0.5 * (1 + std::erf(z / std::sqrt(2.0)))
                                                    : z / (1 + std::exp(-z))) -
                          problem.centre;
@@ -72,14 +77,19 @@ TEST_CASE("scalar_maximum: far from 0, narrow, wide, and of a unit that never ch
   const ScalarProblem silu{.phi = LayerKind::silu, .w = -1, .scale = 1000};
   CHECK(scalar_maximum(silu, 1e-9).value == doctest::Approx(0.278465).epsilon(1e-5));
   CHECK(scalar_maximum(silu, 1e-9).y == doctest::Approx(-1.27846e-3).epsilon(1e-2));
-  for (LayerKind phi : {LayerKind::relu, LayerKind::gelu, LayerKind::silu}) {
+  // tanh's ends, and one that has far to go to them
+  const ScalarProblem tanh{.phi = LayerKind::tanh, .w = -1, .theta = -0.25, .scale = 1e9};
+  CHECK(scalar_maximum(tanh, 1e-9).value == doctest::Approx(0.75).epsilon(1e-6));
+  CHECK(scalar_maximum(tanh, 1e-9).value >= 0.75);
+  for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
+                        LayerKind::tanh}) {
     // scale 0: phi is a constant, and the parabola -y^2 - y/2 + is largest at -1/4
     const ScalarProblem constant{
         .phi = phi, .w = 2, .sigma = 0.5, .kappa = 1, .origin = 3, .scale = 0};
     CHECK(scalar_maximum(constant, 1e-9).value ==
-          doctest::Approx(2 * activation(phi, 3) + 0.0625).epsilon(1e-6));
+          doctest::Approx(2 * Activation(phi)(3) + 0.0625).epsilon(1e-6));
   }
-  CHECK(message_of([] { activation(LayerKind::dense, 1); }).starts_with("activation: got dense"));
+  CHECK(message_of([] { Activation(LayerKind::dense); }).starts_with("activation: got dense"));
 }
 
 TEST_CASE("shell_maximum: against every direction of a plane, and in the hard case") {
@@ -235,6 +245,7 @@ TEST_CASE(
         "dense(6) relu layernorm silu dense(4) silu dense(1)",
         "dense(6) layernorm dense(7) relu dense(1)",
         "dense(6) layernorm gelu dense(3) relu dense(4) relu dense(1)",
+        "dense(6) layernorm leakyrelu(slope=0.3) dense(5) tanh dense(1)",
         "dense(6) relu layernorm dense(4) relu dense(3) gelu dense(1)"})
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
       CAPTURE(spec);

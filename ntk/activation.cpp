@@ -1,0 +1,88 @@
+#include "activation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "../core/error.h"
+
+namespace keel {
+namespace {
+
+// All that falls with |z| is 0 from 1e3 on, in double, where a square would leave its range.
+double nearest_to_zero(double a, double b) {
+  return std::min(a > 0 ? a : b < 0 ? -b : 0, 1e3);
+}
+
+}  // namespace
+
+Activation::Activation(const LayerSpec& layer)
+    : kind(layer.kind), slope(layer.kind == LayerKind::leakyrelu ? layer.slope : 0) {
+  const bool known = kinked() || kind == LayerKind::gelu || kind == LayerKind::silu ||
+                     kind == LayerKind::tanh;
+  check(known && slope >= 0 && slope <= 1, "activation",
+        "got {}, wanted relu, leakyrelu of a slope from 0 to 1, gelu, silu or tanh",
+        spec_text({layer}));
+}
+
+Activation Activation::identity() {
+  return LayerSpec{.kind = LayerKind::leakyrelu, .slope = 1};
+}
+
+double Activation::operator()(double z) const {
+  switch (kind) {
+    case LayerKind::gelu:
+      return 0.5 * z * std::erfc(-0.70710678118654752440 * z);
+    case LayerKind::silu:
+      return z / (1 + std::exp(-z));
+    case LayerKind::tanh:
+      return std::tanh(z);
+    default:
+      return z > 0 ? z : slope * z;
+  }
+}
+
+// |phi(z)| <= |z| for all three.
+double Activation::largest(double a, double b) const {
+  const double farthest = std::max(std::abs(a), std::abs(b));
+  return kind == LayerKind::tanh ? std::min(farthest, 1.0) : farthest;
+}
+
+// |gelu'| is at most 1.1290, |silu'| 1.0999; tanh' = 1 - t^2, t = tanh|z|, at most 4 exp(-2 |z|).
+double Activation::steepest(double a, double b) const {
+  if (kind != LayerKind::tanh) return 1.13;
+  return std::min(1.0, 4 * std::exp(-2 * nearest_to_zero(a, b)));
+}
+
+// gelu'' = (2 - z^2) pdf(z) falls from 0.798 and, past |z| = 2, in size. silu'' =
+// s (1 - s) (2 - z tanh(z/2)) is at most 1/2, and past 2 at most |z| exp(-|z|), which falls.
+// |tanh''| = 2 t (1 - t^2) is at most 0.7699.
+double Activation::curvature(double a, double b) const {
+  const double nearest = nearest_to_zero(a, b);
+  switch (kind) {
+    case LayerKind::silu:
+      return nearest < 3 ? 0.5 : nearest * std::exp(-nearest);
+    case LayerKind::tanh:
+      return std::min(0.77, 8 * std::exp(-2 * nearest));
+    default:
+      break;
+  }
+  if (nearest < 2.5) return 0.7979;
+  return (nearest * nearest - 2) * 0.39895 * std::exp(-0.5 * nearest * nearest);
+}
+
+std::optional<double> Activation::least() const {
+  switch (kind) {
+    case LayerKind::relu:
+      return 0;
+    case LayerKind::gelu:  // at -0.752
+      return -0.16998;
+    case LayerKind::silu:  // at -1.278
+      return -0.27847;
+    case LayerKind::tanh:
+      return -1;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace keel

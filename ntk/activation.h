@@ -1,0 +1,36 @@
+// What the bounds know of an activation phi.
+#pragma once
+
+#include <optional>
+
+#include "../nn/spec.h"
+
+namespace keel {
+
+/// relu, leakyrelu, gelu, silu or tanh, in double.
+struct Activation {
+  LayerKind kind = LayerKind::relu;
+  double slope = 0;  ///< of relu and leakyrelu below 0; 1: the identity
+
+  Activation() = default;
+  /// Throws keel::Error for another kind of layer.
+  explicit(false) Activation(const LayerSpec& layer);
+  explicit(false) Activation(LayerKind kind) : Activation(LayerSpec{.kind = kind}) {}
+
+  static Activation identity();
+
+  double operator()(double z) const;
+
+  /// relu and leakyrelu: two lines, which meet at 0.
+  bool kinked() const { return kind == LayerKind::relu || kind == LayerKind::leakyrelu; }
+
+  /// Of one that is not kinked, no less than sup |phi|, |phi'| and |phi''| over [a, b].
+  double largest(double a, double b) const;
+  double steepest(double a, double b) const;
+  double curvature(double a, double b) const;
+
+  /// What phi is never below; nothing where there is no such number.
+  std::optional<double> least() const;
+};
+
+}  // namespace keel
