@@ -134,11 +134,12 @@ std::string findings_text(const Findings& found, const Standardiser& units, doub
         found.if_supremum * scale);
   } else {
     at_most("largest Theta(x, x) over all x", found.supremum.value());
-    at_most("certificate: " + about_text(units) + " is at most", certificate.bound * scale);
-    at_most("  without what the ridge leaves unexplained", certificate.tight * scale);
+    const char* no = found.supremum.proved.growth == 1 ? "none" : "unbounded";
+    at_most("certificate: " + about_text(units) + " is at most", certificate.bound * scale, no);
+    at_most("  without what the ridge leaves unexplained", certificate.tight * scale, no);
     at_most(found.estimated ? "  in the paper's loose form, its eigenvalue estimated"
                             : "  in the paper's loose form, the ridge for its eigenvalue",
-            certificate.loose * scale);
+            certificate.loose * scale, no);
   }
   row(fmt::format("largest found for |x| <= {:g}", farthest), attack.largest.value * scale);
   row("  at |x|", attack.largest.distance());

@@ -13,6 +13,8 @@ const std::vector<Experiment>& experiments() {
        reproduce_fig6},
       {"fig7", "a transformer with and without Layer Norm, on sequences", true, false, true, "fig7",
        reproduce_fig7},
+      {"activations", "the first with leaky ReLU and tanh: beyond the paper", true, false, true,
+       "activations", reproduce_activations},
       {"rmsnorm", "the first with RMSNorm in place of Layer Norm: beyond the paper", true, false,
        true, "rmsnorm", reproduce_rmsnorm},
       {"table1", "the protein data: in and out of distribution (needs --data)", false, true, true,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws what `keel reproduce` and `keel forecast` wrote: plot.py
-fig1|fig2|fig3|fig5|fig6|fig7|rmsnorm|theory|forecast DIR reads the numbers in DIR (.csv, .npy,
-summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib; fig3 statsmodels
+fig1|fig2|fig3|fig5|fig6|fig7|activations|rmsnorm|theory|forecast DIR reads the numbers in DIR
+(.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib; fig3 statsmodels
 too."""
 
 import os
@@ -31,6 +31,10 @@ COLUMNS = {
              (("standard", "silu"), "SiLU, no LN"), (("ln_every", "silu"), "SiLU, LN every")],
     "fig6": [(("standard", "relu"), "Standard"), (("bn_first", "relu"), "BN first"),
              (("bn_second", "relu"), "BN second"), (("bn_every", "relu"), "BN every")],
+    "activations": [(("standard", "leakyrelu"), "Leaky ReLU, no LN"),
+                    (("ln_every", "leakyrelu"), "Leaky ReLU, LN every"),
+                    (("standard", "tanh"), "tanh, no LN"),
+                    (("ln_every", "tanh"), "tanh, LN every")],
     "rmsnorm": [(("standard", "relu"), "Standard"), (("rms_first", "relu"), "RMSNorm first"),
                 (("rms_second", "relu"), "RMSNorm second"),
                 (("rms_every", "relu"), "RMSNorm every")],
@@ -266,7 +270,7 @@ def draw_sequences(_, folder):
 
 DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
         "fig6": draw_curves, "fig7": draw_sequences, "forecast": draw_forecast,
-        "rmsnorm": draw_curves, "theory": draw_theory}
+        "activations": draw_curves, "rmsnorm": draw_curves, "theory": draw_theory}
 
 
 def save(figure, path):

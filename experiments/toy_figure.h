@@ -1,4 +1,4 @@
-// Figures 1, 5 and 6, and RMSNorm's: one-dimensional data sets, ensembles trained on them, curves
+// Figures 1, 5 and 6, RMSNorm's and other activations': one-dimensional data sets, ensembles trained on them, curves
 // far outside.
 #pragma once
 
@@ -37,7 +37,7 @@ Tensor rows_of(const std::vector<double>& values, std::int64_t width);
 /// A column of a figure.
 struct ToyNet {
   std::string net;         ///< standard; or first, second or every behind ln_, rms_ or bn_
-  std::string activation;  ///< relu, gelu or silu
+  std::string activation;  ///< a word of a SPEC
   std::string spec;
 };
 

@@ -78,10 +78,10 @@ KEEL_HD KEEL_INLINE Moments relu_moments(double q1, double q2, double k) {
   return {value, slope, value};
 }
 
-/// phi(u) = u above 0 and leak u below, whose derivative at 0 is leak: (1 - leak) relu(u) + leak u,
-/// of which E[relu(u) u'] = k / 2 and E[relu'(u)] = 1/2.
-KEEL_HD KEEL_INLINE Moments leaky_moments(double leak, double q1, double q2, double k) {
-  const Moments relu = relu_moments(q1, q2, k);
+/// Of phi(u) = u above 0 and leak u below, whose derivative at 0 is leak, from those of relu: it is
+/// (1 - leak) relu(u) + leak u, E[relu(u) u'] = k / 2 and E[relu'(u)] = 1/2.
+KEEL_HD KEEL_INLINE Moments leaky_moments(Moments relu, double leak, double q1, double q2,
+                                          double k) {
   const double left = 1 - leak, square = left * left;
   const double above = (q1 == 0 ? 0 : 0.5) + (q2 == 0 ? 0 : 0.5);
   const double value = square * relu.value + leak * k;
@@ -93,44 +93,38 @@ struct MixtureTerm {
   double s2, over;
 };
 
-/// E[h_s(u) h_t(u')] and so on, h_s(u) = u Phi(u / s); `cross` only where asked for, else 0.
+/// E[phi_s(u) phi_t(u')] and so on of phi_s(u) = h_s(u) = u Phi(u / s) or, `odd`, 2 Phi(u / s) - 1;
+/// `cross` only where asked for, else 0. One body: a GPU's compiler leaves a function that stands
+/// in more than a few places a call, and what is in registers is spilled around it.
 template <bool kCross>
-KEEL_HD KEEL_INLINE Moments mixture_moments(double q1, MixtureTerm s, double q2, MixtureTerm t,
-                                            double k) {
+KEEL_HD KEEL_INLINE Moments mixture_moments(bool odd, double q1, MixtureTerm s, double q2,
+                                            MixtureTerm t, double k) {
   // Sums of terms that are not negative: nothing cancels, near-parallel inputs included.
-  const double a = s.s2 * s.over, b = t.s2 * t.over;
-  const double r = a + b;
   const double n = determinant(q1, q2, k);
   const double d = n + (q1 * t.s2 + q2 * s.s2 + s.s2 * t.s2);
   const double w = std::sqrt(d), over_w = 1 / w;
   const double y = s.s2 * over_w * (t.s2 * over_w);
-  const double slope_w = k * over_w;
-  const double both_positive = upper_angle(w, -k) * detail::kOverTwoPi;
+  // Twice pi of both being positive; odd, the angle whose sine is k / sqrt((q1 + s^2) (q2 + t^2)),
+  // a small one with all its digits.
+  const double angle = upper_angle(odd ? (k < 0 ? -k : k) : w, odd ? w : -k) * detail::kOverTwoPi;
   Moments m;
-  m.value = k * both_positive + (n * over_w + k * slope_w * r) * detail::kOverTwoPi;
-  m.slope = both_positive + slope_w * (r + y) * detail::kOverTwoPi;
   m.cross = 0;
+  if (odd) {
+    m.value = 4 * (k < 0 ? -angle : angle);
+    m.slope = 4 * detail::kOverTwoPi * over_w;
+    if constexpr (kCross) m.cross = m.slope * y * k;
+    return m;
+  }
+  const double a = s.s2 * s.over, b = t.s2 * t.over;
+  const double r = a + b;
+  const double slope_w = k * over_w;
+  m.value = k * angle + (n * over_w + k * slope_w * r) * detail::kOverTwoPi;
+  m.slope = angle + slope_w * (r + y) * detail::kOverTwoPi;
   if constexpr (kCross) {
     const double squares = a * a - a * b + b * b;
     const double first = r - a * a - a * b - b * b + y * y * (1 + 3 * slope_w * slope_w);
     m.cross = m.value + (w * first + squares * k * slope_w) * detail::kOverTwoPi;
   }
-  return m;
-}
-
-/// Of 2 Phi(u / s) - 1 and 2 Phi(u' / t) - 1; `cross` only where asked for, else 0.
-template <bool kCross>
-KEEL_HD KEEL_INLINE Moments distribution_moments(double q1, MixtureTerm s, double q2, MixtureTerm t,
-                                                 double k) {
-  const double d = determinant(q1, q2, k) + (q1 * t.s2 + q2 * s.s2 + s.s2 * t.s2);
-  const double w = std::sqrt(d), over_w = 1 / w;
-  // The angle whose sine is k / sqrt((q1 + s^2) (q2 + t^2)); a small one keeps its digits.
-  const double angle = upper_angle(k < 0 ? -k : k, w) * (4 * detail::kOverTwoPi);
-  Moments m;
-  m.value = k < 0 ? -angle : angle;
-  m.slope = over_w * (4 * detail::kOverTwoPi);
-  m.cross = 0;
-  if constexpr (kCross) m.cross = m.slope * (s.s2 * over_w * (t.s2 * over_w)) * k;
   return m;
 }
 

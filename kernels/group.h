@@ -104,6 +104,8 @@ KEEL_HD T fold_partials(T (&partial)[kPartials], Combine combine) {
 /// One thread of the CPU doing a row by itself. Memory takes the place of registers: a row that was
 /// loaded stays in the first-level cache. KEEL_HD only so that nvcc lets a Program call it.
 struct HostGroup {
+  static constexpr int kMembers = 1;
+
   template <class T>
   KEEL_HD const T* load(int64_t, const T* source) const {
     return source;

@@ -16,9 +16,9 @@ struct KernelMap {
   double weight = 1, bias = 0, from_k = 0;
   double constant = 0;  // layer_norm: added to Theta, too
 
-  // relu, mixture, distribution: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi']. layer_norm: of gain u u',
-  // which stays with its unit, what the mean that is taken away leaves: gain m m' is the same in
-  // all units.
+  // relu, mixture, distribution: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi']. layer_norm:
+  // of gain u u', which stays with its unit, what the mean that is taken away leaves: gain m m' is
+  // the same in all units.
   double gain = 0;
   double leak = 0;    // relu: phi(u) = leak u below 0
   Mixture mixture{};  // mixture: phi(u) = u F(u); distribution: 2 F(u) - 1
@@ -50,24 +50,21 @@ KEEL_HD inline PairState through_dense(const KernelMap& map, PairState s) {
   return {map.weight * s.k + map.bias, map.weight * s.theta + map.from_k * s.k + map.constant};
 }
 
-/// kLeaky: the map has a leak, which costs a little.
-template <bool kLeaky>
-KEEL_HD inline PairState through_relu(const KernelMap& map, PairState s, double q1, double q2) {
-  const Moments m = kLeaky ? leaky_moments(map.leak, q1, q2, s.k) : relu_moments(q1, q2, s.k);
+/// leaky: whether the map has a leak.
+KEEL_HD KEEL_INLINE PairState through_relu(bool leaky, const KernelMap& map, PairState s, double q1,
+                                           double q2) {
+  Moments m = relu_moments(q1, q2, s.k);
+  if (leaky) m = leaky_moments(m, map.leak, q1, q2, s.k);
   return {m.value, s.theta * m.slope + map.gain * m.cross};
 }
 
-/// What terms t of one input and u of the other add to the state behind a mixture, or, of kKind, a
+/// What terms t of one input and u of the other add to the state behind a mixture, or, `odd`, a
 /// distribution.
-template <KernelMap::Kind kKind, bool kCross>
-KEEL_HD KEEL_INLINE PairState mixture_share(const KernelMap& map, PairState s, double q1,
+template <bool kCross>
+KEEL_HD KEEL_INLINE PairState mixture_share(bool odd, const KernelMap& map, PairState s, double q1,
                                             double over1, int t, double q2, double over2, int u) {
-  const MixtureTerm first{map.mixture.scale2[t], over1}, second{map.mixture.scale2[u], over2};
-  Moments m;
-  if constexpr (kKind == KernelMap::Kind::mixture)
-    m = mixture_moments<kCross>(q1, first, q2, second, s.k);
-  else
-    m = distribution_moments<kCross>(q1, first, q2, second, s.k);
+  const Moments m = mixture_moments<kCross>(odd, q1, {map.mixture.scale2[t], over1}, q2,
+                                            {map.mixture.scale2[u], over2}, s.k);
   const double weight = map.mixture.weight[t] * map.mixture.weight[u];
   double theta = s.theta * m.slope;
   if constexpr (kCross) theta += map.gain * m.cross;
@@ -88,28 +85,6 @@ struct Diagonal {
   double k, theta, mean;
 };
 
-/// Takes a diagonal through a mixture or a distribution: what `follow` does.
-template <KernelMap::Kind kKind, class Emit>
-KEEL_HD PairState follow_mixture(const KernelMap& map, PairState s, double& mean, Emit emit) {
-  const double q = s.k;
-  emit(0, q);
-  PairState sum{0, 0};
-  for (int t = 0; t < map.mixture.terms; ++t) {
-    const double over = 1 / (q + map.mixture.scale2[t]);
-    emit(1 + t, over);
-    if constexpr (kKind == KernelMap::Kind::mixture)  // the other is odd
-      mean += map.mixture.weight[t] * mixture_mean(q, {map.mixture.scale2[t], over});
-    for (int u = 0; u < map.mixture.terms; ++u) {
-      const double over_u = 1 / (q + map.mixture.scale2[u]);
-      const PairState share = map.gain != 0
-                                  ? mixture_share<kKind, true>(map, s, q, over, t, q, over_u, u)
-                                  : mixture_share<kKind, false>(map, s, q, over, t, q, over_u, u);
-      sum = {sum.k + share.k, sum.theta + share.theta};
-    }
-  }
-  return sum;
-}
-
 /// Takes a diagonal through one map. emit(row, value) gets the map's table rows of this input.
 /// The same formulas as for pairs, so that a pair of one input with itself has the same bits.
 template <class Emit>
@@ -123,15 +98,29 @@ KEEL_HD void follow(const KernelMap& map, Diagonal& d, Emit emit) {
       break;
     case KernelMap::Kind::relu:
       emit(0, q);
-      s = map.leak != 0 ? through_relu<true>(map, s, q, q) : through_relu<false>(map, s, q, q);
+      s = through_relu(map.leak != 0, map, s, q, q);
       mean = (1 - map.leak) * std::sqrt(q) * detail::kOverRootTwoPi;
       break;
     case KernelMap::Kind::mixture:
-      s = follow_mixture<KernelMap::Kind::mixture>(map, s, mean, emit);
+    case KernelMap::Kind::distribution: {
+      emit(0, q);
+      const bool odd = map.kind == KernelMap::Kind::distribution;
+      PairState sum{0, 0};
+      for (int t = 0; t < map.mixture.terms; ++t) {
+        const double over = 1 / (q + map.mixture.scale2[t]);
+        emit(1 + t, over);
+        if (!odd) mean += map.mixture.weight[t] * mixture_mean(q, {map.mixture.scale2[t], over});
+        for (int u = 0; u < map.mixture.terms; ++u) {
+          const double over_u = 1 / (q + map.mixture.scale2[u]);
+          const PairState share = map.gain != 0
+                                      ? mixture_share<true>(odd, map, s, q, over, t, q, over_u, u)
+                                      : mixture_share<false>(odd, map, s, q, over, t, q, over_u, u);
+          sum = {sum.k + share.k, sum.theta + share.theta};
+        }
+      }
+      s = sum;
       break;
-    case KernelMap::Kind::distribution:
-      s = follow_mixture<KernelMap::Kind::distribution>(map, s, mean, emit);
-      break;
+    }
     case KernelMap::Kind::layer_norm: {
       const double taken = map.centred * d.mean, variance = q - taken * taken + map.eps;
       const double scale = variance > 0 ? 1 / std::sqrt(variance) : 0;

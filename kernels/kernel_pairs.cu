@@ -89,14 +89,19 @@ struct Pairs {
           g.each(count, [&](auto j) { set(k, t, j, through_dense(map, {k[j], t[j]})); });
           break;
         case KernelMap::Kind::relu:
-          map.leak != 0 ? relu<true>(g, map, count, *a, b, k, t)
-                        : relu<false>(g, map, count, *a, b, k, t);
+          either(g, map.leak != 0, [&](auto leaky) {
+            const double q = *a;
+            g.each(count, [&](auto j) {
+              set(k, t, j, through_relu(leaky, map, {k[j], t[j]}, q, b[j]));
+            });
+          });
           break;
         case KernelMap::Kind::mixture:
-          mixture<KernelMap::Kind::mixture>(g, map, at, count, a, b, k, t);
-          break;
         case KernelMap::Kind::distribution:
-          mixture<KernelMap::Kind::distribution>(g, map, at, count, a, b, k, t);
+          either(g, map.kind == KernelMap::Kind::distribution, [&](auto odd) {
+            map.gain != 0 ? mixture<true>(g, odd, map, at, count, a, b, k, t)
+                          : mixture<false>(g, odd, map, at, count, a, b, k, t);
+          });
           break;
         case KernelMap::Kind::layer_norm:
           map.gain != 0 ? layer_norm<true>(g, map, count, a, b, k, t)
@@ -121,6 +126,18 @@ struct Pairs {
   }
 
  private:
+  // f(flag): on a CPU of a type that is the flag, so that the loop in f is made twice, and runs
+  // eight pairs at a time; on a GPU, whose kernel is to have few angles, once.
+  template <class Group, class F>
+  KEEL_HD static void either(Group, bool flag, F f) {
+    if constexpr (Group::kMembers > 1)
+      f(flag);
+    else if (flag)
+      f(std::true_type());
+    else
+      f(std::false_type());
+  }
+
   KEEL_HD double* home(int which, int64_t at) const { return work + which * work_stride + at; }
 
   template <class Row, class Index>
@@ -140,23 +157,10 @@ struct Pairs {
     });
   }
 
-  template <bool kLeaky, class Group, class Row>
-  KEEL_HD void relu(Group g, const KernelMap& map, int64_t count, double q, const double* b, Row& k,
-                    Row& t) const {
-    g.each(count,
-           [&](auto j) { set(k, t, j, through_relu<kLeaky>(map, {k[j], t[j]}, q, b[j])); });
-  }
-
-  template <KernelMap::Kind kKind, class Group, class Row>
-  KEEL_HD void mixture(Group g, const KernelMap& map, int64_t at, int64_t count, const double* a,
-                       const double* b, Row& k, Row& t) const {
-    map.gain != 0 ? mixture_of<kKind, true>(g, map, at, count, a, b, k, t)
-                  : mixture_of<kKind, false>(g, map, at, count, a, b, k, t);
-  }
-
-  template <KernelMap::Kind kKind, bool kCross, class Group, class Row>
-  KEEL_HD void mixture_of(Group g, const KernelMap& map, int64_t at, int64_t count, const double* a,
-                       const double* b, Row& k, Row& t) const {
+  // Odd: a bool, or a type that is one.
+  template <bool kCross, class Group, class Odd, class Row>
+  KEEL_HD void mixture(Group g, Odd odd, const KernelMap& map, int64_t at, int64_t count,
+                       const double* a, const double* b, Row& k, Row& t) const {
     auto next_k = g.zeros(count, home(2, at));
     auto next_t = g.zeros(count, home(3, at));
     const double q = *a;
@@ -166,7 +170,7 @@ struct Pairs {
         const double* overs = b + (1 + u) * n_b;
         g.each(count, [&](auto j) {
           const PairState share =
-              mixture_share<kKind, kCross>(map, {k[j], t[j]}, q, over, m, b[j], overs[j], u);
+              mixture_share<kCross>(odd, map, {k[j], t[j]}, q, over, m, b[j], overs[j], u);
           next_k[j] += share.k;
           next_t[j] += share.theta;
         });
@@ -191,8 +195,8 @@ KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::
     const int terms = map.mixture.terms;
     const bool mixes =
         map.kind == KernelMap::Kind::mixture || map.kind == KernelMap::Kind::distribution;
-    check(!mixes || (terms >= 0 && terms <= Mixture::kMost),
-          "kernel_maps", "got a mixture of {} terms, wanted 0 to {}", terms, int{Mixture::kMost});
+    check(!mixes || (terms >= 0 && terms <= Mixture::kMost), "kernel_maps",
+          "got a mixture of {} terms, wanted 0 to {}", terms, int{Mixture::kMost});
     table_rows_ += map.rows();
   }
   std::vector<double> bytes(maps_.size() * sizeof(KernelMap) / sizeof(double));

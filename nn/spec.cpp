@@ -23,14 +23,11 @@ constexpr struct {
   LayerKind kind;
   const char* name;
   const char* options;  // none: nullptr
-} kNames[] = {{LayerKind::relu, "relu", nullptr},
-              {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
-              {LayerKind::gelu, "gelu", nullptr},
-              {LayerKind::silu, "silu", nullptr},
-              {LayerKind::tanh, "tanh", nullptr},
-              {LayerKind::layernorm, "layernorm", kOfNorm},
-              {LayerKind::rmsnorm, "rmsnorm", kOfNorm},
-              {LayerKind::batchnorm, "batchnorm", kOfNorm}};
+} kNames[] = {
+    {LayerKind::relu, "relu", nullptr},       {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
+    {LayerKind::gelu, "gelu", nullptr},       {LayerKind::silu, "silu", nullptr},
+    {LayerKind::tanh, "tanh", nullptr},       {LayerKind::layernorm, "layernorm", kOfNorm},
+    {LayerKind::rmsnorm, "rmsnorm", kOfNorm}, {LayerKind::batchnorm, "batchnorm", kOfNorm}};
 
 constexpr std::string_view kBlanks = " \t\r\n";
 

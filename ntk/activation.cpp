@@ -9,24 +9,20 @@ namespace keel {
 namespace {
 
 // All that falls with |z| is 0 from 1e3 on, in double, where a square would leave its range.
-double nearest_to_zero(double a, double b) {
-  return std::min(a > 0 ? a : b < 0 ? -b : 0, 1e3);
-}
+double nearest_to_zero(double a, double b) { return std::min(a > 0 ? a : b < 0 ? -b : 0, 1e3); }
 
 }  // namespace
 
 Activation::Activation(const LayerSpec& layer)
     : kind(layer.kind), slope(layer.kind == LayerKind::leakyrelu ? layer.slope : 0) {
-  const bool known = kinked() || kind == LayerKind::gelu || kind == LayerKind::silu ||
-                     kind == LayerKind::tanh;
+  const bool known =
+      kinked() || kind == LayerKind::gelu || kind == LayerKind::silu || kind == LayerKind::tanh;
   check(known && slope >= 0 && slope <= 1, "activation",
         "got {}, wanted relu, leakyrelu of a slope from 0 to 1, gelu, silu or tanh",
         spec_text({layer}));
 }
 
-Activation Activation::identity() {
-  return LayerSpec{.kind = LayerKind::leakyrelu, .slope = 1};
-}
+Activation Activation::identity() { return LayerSpec{.kind = LayerKind::leakyrelu, .slope = 1}; }
 
 double Activation::operator()(double z) const {
   switch (kind) {

@@ -23,9 +23,9 @@ struct NetBoundOptions {
 };
 
 struct NetBound {
-  bool bounded = false;              ///< false: no such layer, and nothing below is set
-  std::vector<Interval> outputs{};   ///< of each output, over every input
-  std::int64_t word = 0;             ///< of that layer in the SPEC, counted from 1
+  bool bounded = false;                   ///< false: no such layer, and nothing below is set
+  std::vector<Interval> outputs{};        ///< of each output, over every input
+  std::int64_t word = 0;                  ///< of that layer in the SPEC, counted from 1
   LayerKind kind = LayerKind::layernorm;  ///< its kind
   std::int64_t width = 0, rank = 0;  ///< its units, and the dimension its output is confined to
   bool cone = false, image = false;  ///< whether it is confined to these, too

@@ -21,9 +21,9 @@ struct ScalarMaximum {
 
 double value_at(const ScalarProblem& problem, double y);
 
-/// relu, leakyrelu: exact, of two parabolas. The others: branch and bound to within `tolerance`; with the ends
-/// of a cell of length h, a function is at most the larger one plus h^2/8 times a bound on minus
-/// its second derivative.
+/// relu, leakyrelu: exact, of two parabolas. The others: branch and bound to within `tolerance`;
+/// with the ends of a cell of length h, a function is at most the larger one plus h^2/8 times a
+/// bound on minus its second derivative.
 ScalarMaximum scalar_maximum(const ScalarProblem& problem, double tolerance);
 
 }  // namespace keel

@@ -79,7 +79,7 @@ struct MixtureAt {
       for (int u = 0; u < mixture.terms; ++u, ++pair) {
         const double weight = mixture.weight[t] * mixture.weight[u];
         const MixtureTerm other{mixture.scale2[u], 1 / (q + mixture.scale2[u])};
-        const Moments m = mixture_moments<true>(q, s, q, other, q);
+        const Moments m = mixture_moments<true>(false, q, s, q, other, q);
         const double over = std::sqrt(s.over * other.over);
         const double d = q * (s.s2 + other.s2) + s.s2 * other.s2, v = std::sqrt(d) * over;
         const double ab = s.s2 * s.over * other.s2 * other.over;
@@ -130,8 +130,8 @@ Moments distribution_at(const Mixture& mixture, double q) {
   for (int t = 0; t < mixture.terms; ++t)
     for (int u = 0; u < mixture.terms; ++u) {
       const Moments m =
-          distribution_moments<true>(q, {mixture.scale2[t], 1 / (q + mixture.scale2[t])}, q,
-                                     {mixture.scale2[u], 1 / (q + mixture.scale2[u])}, q);
+          mixture_moments<true>(true, q, {mixture.scale2[t], 1 / (q + mixture.scale2[t])}, q,
+                                {mixture.scale2[u], 1 / (q + mixture.scale2[u])}, q);
       const double weight = mixture.weight[t] * mixture.weight[u];
       sum = {sum.value + weight * m.value, sum.slope + weight * m.slope,
              sum.cross + weight * m.cross};
@@ -142,7 +142,8 @@ Moments distribution_at(const Mixture& mixture, double q) {
 // phi is concave where u > 0, so E[phi^2]/q falls with q, from E[phi'^2] of q = 0.
 // |d E[u^2 phi'^2] / dq| is at most sup|phi'| (sup|phi'| + sup|u phi''|), as above.
 void through_distribution(const KernelMap& map, Cell& c) {
-  const Moments lo = distribution_at(map.mixture, c.k.lo), hi = distribution_at(map.mixture, c.k.hi);
+  const Moments lo = distribution_at(map.mixture, c.k.lo),
+                hi = distribution_at(map.mixture, c.k.hi);
   const Range slope{hi.slope, lo.slope}, value{lo.value, hi.value};
   const Range value_over_k{c.k.hi > 0 ? hi.value / c.k.hi : hi.slope,
                            c.k.lo > 0 ? lo.value / c.k.lo : lo.slope};

@@ -39,10 +39,10 @@ struct Tail {
   std::vector<Activation> activations{};
 };
 
-/// Of a net of one member with such a norm, or else a tanh. `narrow`: use what the layers before it allow;
-/// without, its output may be any of its length, of mean 0 behind a Layer Norm. Throws keel::Error
-/// for an ensemble, and where products of weights leave double's range downward, so that no margin
-/// would tell.
+/// Of a net of one member with such a norm, or else a tanh. `narrow`: use what the layers before it
+/// allow; without, its output may be any of its length, of mean 0 behind a Layer Norm. Throws
+/// keel::Error for an ensemble, and where products of weights leave double's range downward, so
+/// that no margin would tell.
 Tail tail_of(const Net& net, bool narrow = true);
 
 /// f at u, or of a box at the first units, [outputs].

@@ -96,8 +96,7 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
     const double reach = all.reach(j);
     // An origin made of the values before is what sigma's balance with them starts from.
     const double of_origin = layer > 0 && unit.scale > 0 ? all.summed[j] / unit.scale : 0;
-    const double apart =
-        1.2 * unit.scale + std::abs(unit.phi(unit.origin) - unit.centre);
+    const double apart = 1.2 * unit.scale + std::abs(unit.phi(unit.origin) - unit.centre);
     const ScalarMaximum found =
         scalar_maximum(unit, pass.tolerance * (std::abs(unit.w) + theta * apart) * unit.scale);
     pass.value.bound += found.value;
@@ -213,8 +212,7 @@ Vector TailDual::last_units(Vector y) const {
     const Units &all = layers_[l], &next = layers_[l + 1];
     Vector deviation;
     for (std::size_t j = 0; j < all.size(); ++j)
-      deviation.push_back(all.activation(all.origin[j] + all.scale[j] * y[j]) -
-                          all.centre[j]);
+      deviation.push_back(all.activation(all.origin[j] + all.scale[j] * y[j]) - all.centre[j]);
     y.assign(next.size(), 0);
     for (std::size_t j = 0; j < next.size(); ++j)
       if (next.scale[j] > 0)

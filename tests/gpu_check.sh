@@ -225,7 +225,7 @@ run_commands() {
     overtime $code "$limit s"
   }
   local figure
-  for figure in fig1 fig5 fig6 rmsnorm; do once "$figure" reproduce "$figure" --seeds $seeds --epochs $epochs --no-plot; done
+  for figure in fig1 fig5 fig6 rmsnorm activations; do once "$figure" reproduce "$figure" --seeds $seeds --epochs $epochs --no-plot; done
   # Nets that have learned more magnify what two devices round.
   once fig7 reproduce fig7 --seeds $seeds --epochs 2 --no-plot
   once fig2 reproduce fig2 --seeds $seeds --no-plot

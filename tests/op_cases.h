@@ -29,7 +29,10 @@ inline std::vector<OpCase> every_op_case() {
        .op = [](V v) { return leaky_relu(v[0], 0.3); },
        .expected = [](const A& a) { return oracle::leaky_relu(a[0], 0.3); },
        .tolerance = 1e-7,
-       .bad_call = [] { leaky_relu(zeros({2, 3}), -1); },
+       .bad_call =
+           [] {
+             leaky_relu(zeros({2, 3}), -1);
+           },
        .complaint = "leaky_relu: got slope -1, wanted 0 to 1"},
       {.name = "tanh",
        .inputs = one,

@@ -4,7 +4,7 @@
     .venv/bin/python ntk_reference.py --with torch                    # empirical.json, <net>.safetensors
     .venv-nt/bin/python ntk_reference.py --with neural-tangents       # infinite.json; checks empirical.json as well
 
-neural-tangents has no SiLU of infinite width, and no LayerNorm there after an activation or with gain and bias: those have no peer.
+neural-tangents has neither SiLU nor tanh of infinite width, and no LayerNorm there after an activation or with gain and bias: those have no peer.
 """
 
 import argparse
@@ -78,6 +78,7 @@ EMPIRICAL = {
     "gelu_silu": "dense(8) gelu dense(12) layernorm silu dense(1)",
     "no_affine": "dense(8) silu layernorm(affine=0, eps=0.001) dense(8) gelu dense(2)",
     "narrow": "dense(1) silu dense(5) relu dense(3)",
+    "leaky_tanh": "dense(8) leakyrelu(slope=0.2) dense(6) layernorm tanh dense(5) leakyrelu dense(2)",
 }
 
 
@@ -93,7 +94,8 @@ def torch_net(spec):
             affine = bool(options.get("affine", 1))
             modules.append(nn.LayerNorm(width, eps=options.get("eps", 1e-5), elementwise_affine=affine))
         else:
-            modules.append({"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}[name]())
+            kinds = {"relu": nn.ReLU, "leakyrelu": nn.LeakyReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
+            modules.append(kinds[name](*options.values()))
     return nn.Sequential(*modules).double()
 
 
@@ -170,6 +172,7 @@ INFINITE = [
     "dense(16) relu dense(8) relu dense(1)",
     "dense(8) gelu dense(1)",
     "dense(16) gelu dense(8) relu dense(1)",
+    "dense(16) leakyrelu(slope=0.2) dense(8) leakyrelu dense(1)",
     "dense(16) layernorm(affine=0, eps=0) relu dense(8) relu dense(1)",
     "dense(16) relu dense(8) layernorm(affine=0) relu dense(1)",
     "dense(16) layernorm(affine=0) gelu dense(8) layernorm(affine=0, eps=0.01) gelu dense(2)",
@@ -177,7 +180,7 @@ INFINITE = [
 
 
 def infinite_kernel(spec, parameterisation, first_sigma_w2):
-    """neural_tangents has LayerNorm before an activation, without gain and bias; neither silu nor LN after one."""
+    """neural_tangents has LayerNorm before an activation, without gain and bias; neither silu, tanh nor LN after one."""
     from neural_tangents import stax
 
     layers = []
@@ -189,7 +192,8 @@ def infinite_kernel(spec, parameterisation, first_sigma_w2):
         elif name == "layernorm":
             layers.append(stax.LayerNorm(eps=options.get("eps", 1e-5)))
         else:
-            layers.append({"relu": stax.Relu, "gelu": stax.Gelu}[name]())
+            kinds = {"relu": stax.Relu, "gelu": stax.Gelu, "leakyrelu": lambda: stax.LeakyRelu(options.get("slope", 0.01))}
+            layers.append(kinds[name]())
     return stax.serial(*layers)[2]
 
 
@@ -241,7 +245,8 @@ def check_empirical():
                     x = x / jnp.sqrt(jnp.square(x).mean(-1, keepdims=True) + options.get("eps", 1e-5))
                     x = x if weight is None else x * weight + bias
                 else:
-                    x = {"relu": jax.nn.relu, "silu": jax.nn.silu,
+                    x = {"relu": jax.nn.relu, "silu": jax.nn.silu, "tanh": jnp.tanh,
+                         "leakyrelu": lambda z: jax.nn.leaky_relu(z, options.get("slope", 0.01)),
                          "gelu": lambda z: jax.nn.gelu(z, approximate=False)}[name](x)
             return x
 

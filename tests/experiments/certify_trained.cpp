@@ -146,6 +146,21 @@ TEST_CASE("certify trained: an RMSNorm bounds a net, too") {
   CHECK(found > 0.3 * bound);
 }
 
+TEST_CASE("certify trained: a tanh bounds a net without a norm") {
+  const Trained net("dense(16) leakyrelu(slope=0.1) dense(8) tanh dense(8) relu dense(1)", "xy");
+  const Ran ran = net.certify({"--data", net.table, "--target", "y", "--standardise", "xy"});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("by the tanh at word 4: its 8 units stay within -1 and 1; dual, 1 layer") !=
+        std::string::npos);
+  const auto summary = net.summary();
+  CHECK(summary["bounded"] == true);
+  CHECK(summary["bounded_by"] == "tanh");
+  CHECK(summary["bounded_by_word"] == 4);
+  const double bound = summary["bound"], found = summary["largest_found"];
+  CHECK(found <= bound);
+  CHECK(found > 0.2 * bound);
+}
+
 TEST_CASE("certify trained: no Layer Norm, no bound, and a way past any number") {
   const Trained net(kNoNorm);
   Ran ran = net.certify({"--exceed", "1e12"});

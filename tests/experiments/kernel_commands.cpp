@@ -225,7 +225,13 @@ TEST_CASE("certify: a bound that holds with LN, and a way past any number withou
     CHECK(summary["exceed"].get<double>() == doctest::Approx(1e12));
     CHECK(summary["exceeded_by"].get<double>() > 1e12);
   }
-  const Ran ran = data.run("certify", {"--ridge", "0.01"});
+  // Behind a tanh there is no proof, which is no proof that there is no bound.
+  Ran ran = data.run("certify", {"--ridge", "0.01"}, "dense(8) tanh dense(8) layernorm dense(1)");
+  CHECK(ran.out.find("Theta(x, x) grows like |x|") != std::string::npos);
+  CHECK(ran.out.find("nothing is proved") != std::string::npos);
+  CHECK(data.summary()["growth_exponent"] == 1);
+  CHECK(data.summary()["bound"].is_null());
+  ran = data.run("certify", {"--ridge", "0.01"});
   CHECK(ran.out.find("certificate: |f(x)| is at most") != std::string::npos);
   // Of one value there is no R^2, and it is not unbounded.
   const Ran flat = run_keel({"certify", "--net", kNet, "--data",

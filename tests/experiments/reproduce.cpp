@@ -127,6 +127,28 @@ TEST_CASE("reproduce fig6: Batch Norm bounds nothing") {
         "dense(128) batchnorm relu dense(128) batchnorm relu dense(1)");
 }
 
+TEST_CASE("reproduce activations: leaky relu grows like relu, and tanh is bounded by itself") {
+  const TemporaryFolder folder;
+  const int epochs = test::kSanitized ? 4 : 40;
+  const Ran ran =
+      run_keel({"reproduce", "activations", "--seeds", "2", "--epochs", std::to_string(epochs),
+                "--out", folder.str(), "--device", "cpu", "--no-plot"});
+  REQUIRE(ran.err == "");
+  const auto summary = json_of(folder / "summary.json");
+  REQUIRE(summary["panels"].size() == 12);
+  for (const auto& panel : summary["panels"]) {
+    const bool grows = panel["net"] == "standard" && panel["activation"] == "leakyrelu";
+    CHECK(std::abs(panel["far_field_exponent"].get<double>() - grows) < 0.1);
+  }
+  std::set<std::string> specs;
+  for (const auto& panel : summary["panels"]) specs.insert(panel["spec"].get<std::string>());
+  CHECK(specs == std::set<std::string>{
+                     "dense(128) leakyrelu dense(128) leakyrelu dense(1)",
+                     "dense(128) layernorm leakyrelu dense(128) layernorm leakyrelu dense(1)",
+                     "dense(128) tanh dense(128) tanh dense(1)",
+                     "dense(128) layernorm tanh dense(128) layernorm tanh dense(1)"});
+}
+
 TEST_CASE("reproduce rmsnorm: it bounds as Layer Norm does") {
   const TemporaryFolder folder;
   const int epochs = test::kSanitized ? 4 : 40;

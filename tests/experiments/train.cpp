@@ -168,7 +168,7 @@ TEST_CASE("train: bad input is one line") {
         "keel: train: got a net of 2 outputs, wanted dense(1) at its end\n");
   CHECK(refused({}, "dense(4) relu") ==
         "keel: spec: got 'relu' (word 2) as the last layer, wanted dense(k) for k outputs\n");
-  CHECK(refused({}, "dense(4) tanh dense(1)").find("tanh") != std::string::npos);
+  CHECK(refused({}, "dense(4) softmax dense(1)").find("softmax") != std::string::npos);
   const std::string broken = data.folder.file("broken.csv", "a,b,y,c\n1,2,3,4\n1,2,,4\n");
   CHECK(refused({"--test", broken}) ==
         "keel: " + broken + ": line 3, column 3 (y): got nothing, wanted a number\n");

@@ -89,13 +89,13 @@ TEST_CASE("moments of gelu and of what silu is mixed from agree with quadrature 
         CAPTURE(s);
         CAPTURE(t);
         const quadrature::Moments exact(s, t, v.q1, v.q2, k);
-        const Moments m =
-            mixture_moments<true>(v.q1, {s * s, over(v.q1, s)}, v.q2, {t * t, over(v.q2, t)}, k);
+        const Moments m = mixture_moments<true>(false, v.q1, {s * s, over(v.q1, s)}, v.q2,
+                                                {t * t, over(v.q2, t)}, k);
         near(m.value, exact.value, 1e-10 * size_of_value(v));
         near(m.slope, exact.slope, 1e-10);
         near(m.cross, exact.cross, 1e-10 * std::max(size_of_value(v), 1e-4));
-        const Moments without =
-            mixture_moments<false>(v.q1, {s * s, over(v.q1, s)}, v.q2, {t * t, over(v.q2, t)}, k);
+        const Moments without = mixture_moments<false>(false, v.q1, {s * s, over(v.q1, s)}, v.q2,
+                                                       {t * t, over(v.q2, t)}, k);
         CHECK(without.value == m.value);
         CHECK(without.slope == m.slope);
       }
@@ -114,18 +114,20 @@ TEST_CASE("leaky relu's moments agree with quadrature of relu's") {
         // u relu(u') and relu'(u) by hand; u u' is k
         const quadrature::Moments relu(0, 0, v.q1, v.q2, k);
         const long double left = 1 - static_cast<long double>(leak), half = k / 2.0L;
-        const long double value =
-            left * left * relu.value + 2 * left * leak * half + leak * static_cast<long double>(leak) * k;
+        const long double value = left * left * relu.value + 2 * left * leak * half +
+                                  leak * static_cast<long double>(leak) * k;
         const long double slope =
             left * left * relu.slope + left * leak + leak * static_cast<long double>(leak);
-        const Moments m = leaky_moments(leak, v.q1, v.q2, k);
+        const Moments m = leaky_moments(relu_moments(v.q1, v.q2, k), leak, v.q1, v.q2, k);
         near(m.value, value, 1e-10 * size_of_value(v));
         near(m.cross, value, 1e-10 * size_of_value(v));
         near(m.slope, slope, 1e-10);
       }
 }
 
-TEST_CASE("what tanh is mixed from agrees with quadrature in the plane, and small numbers keep their digits") {
+TEST_CASE(
+    "what tanh is mixed from agrees with quadrature in the plane, and small numbers keep their "
+    "digits") {
   for (const auto& [q1, q2] : {Variances{1, 1}, {0.37, 2.9}, {3, 0.02}})
     for (double rho : {-0.9, -0.4, 0.0, 0.3, 0.95})
       for (const std::pair<double, double>& scales : {std::pair{1.0, 1.0}, {0.6, 2.1}}) {
@@ -143,24 +145,24 @@ TEST_CASE("what tanh is mixed from agrees with quadrature in the plane, and smal
               return quadrature::Triple{a.value * b.value, a.slope * b.slope, a.cross * b.cross};
             });
         const Moments m =
-            distribution_moments<true>(q1, {s * s, over(q1, s)}, q2, {t * t, over(q2, t)}, k);
+            mixture_moments<true>(true, q1, {s * s, over(q1, s)}, q2, {t * t, over(q2, t)}, k);
         near(m.value, exact.value, 1e-10);
         near(m.slope, exact.slope, 1e-10);
         near(m.cross, exact.cross, 1e-10);
         const Moments without =
-            distribution_moments<false>(q1, {s * s, over(q1, s)}, q2, {t * t, over(q2, t)}, k);
+            mixture_moments<false>(true, q1, {s * s, over(q1, s)}, q2, {t * t, over(q2, t)}, k);
         CHECK(without.value == m.value);
         CHECK(without.slope == m.slope);
         CHECK(without.cross == 0);
       }
   // Near 0 it is a line of slope 2 / (s sqrt(2 pi)); far out a sign.
   for (double q : {1e-200, 1e-30, 1e-9}) {
-    const Moments m = distribution_moments<true>(q, {1, over(q, 1)}, q, {1, over(q, 1)}, -0.5 * q);
+    const Moments m = mixture_moments<true>(true, q, {1, over(q, 1)}, q, {1, over(q, 1)}, -0.5 * q);
     CHECK(m.value == doctest::Approx(-0.5 * q * 4 * 0.15915494309189535).epsilon(1e-8));
     CHECK(m.cross == doctest::Approx(m.value).epsilon(1e-8));
   }
-  const Moments far = distribution_moments<true>(1e30, {1, over(1e30, 1)}, 1e30, {1, over(1e30, 1)},
-                                                 -0.5e30);
+  const Moments far =
+      mixture_moments<true>(true, 1e30, {1, over(1e30, 1)}, 1e30, {1, over(1e30, 1)}, -0.5e30);
   CHECK(far.value == doctest::Approx(-1.0 / 3).epsilon(1e-12));
 }
 
@@ -180,7 +182,7 @@ TEST_CASE("tanh: the mixture's moments are within the stated error of tanh's own
           const double a = kTanhMixture.scale2[t], b = kTanhMixture.scale2[u];
           const double weight = kTanhMixture.weight[t] * kTanhMixture.weight[u];
           const Moments part =
-              distribution_moments<true>(q1, {a, 1 / (q1 + a)}, q2, {b, 1 / (q2 + b)}, k);
+              mixture_moments<true>(true, q1, {a, 1 / (q1 + a)}, q2, {b, 1 / (q2 + b)}, k);
           m.value += weight * part.value;
           m.slope += weight * part.slope;
           m.cross += weight * part.cross;
@@ -237,7 +239,7 @@ TEST_CASE("silu: the mixture's moments are within the stated error of silu's own
       for (int u = 0; u < kSiluMixture.terms; ++u) {
         const double a = kSiluMixture.scale2[t], b = kSiluMixture.scale2[u];
         const Moments part =
-            mixture_moments<true>(c.q1, {a, 1 / (c.q1 + a)}, c.q2, {b, 1 / (c.q2 + b)}, k);
+            mixture_moments<true>(false, c.q1, {a, 1 / (c.q1 + a)}, c.q2, {b, 1 / (c.q2 + b)}, k);
         const double weight = kSiluMixture.weight[t] * kSiluMixture.weight[u];
         m.value += weight * part.value;
         m.slope += weight * part.slope;
@@ -259,14 +261,14 @@ TEST_CASE("moments of inputs that are 0") {
     const Moments relu = relu_moments(0, q, 0);
     CHECK(relu.value == 0);
     CHECK(relu.slope == 0);  // as relu'(0) = 0 has it
-    const Moments gelu = mixture_moments<true>(0, {1, 1}, q, {1, over(q, 1)}, 0);
+    const Moments gelu = mixture_moments<true>(false, 0, {1, 1}, q, {1, over(q, 1)}, 0);
     CHECK(gelu.value == 0);
     CHECK(gelu.slope == doctest::Approx(0.25));
     CHECK(std::abs(gelu.cross) < 1e-15);
-    const Moments leaky = leaky_moments(0.25, 0, q, 0);
+    const Moments leaky = leaky_moments(relu, 0.25, 0, q, 0);
     CHECK(leaky.value == 0);
     CHECK(leaky.slope == doctest::Approx(0.25 * (q == 0 ? 0.25 : 0.625)));  // leaky'(0) = 0.25
-    const Moments odd = distribution_moments<true>(0, {1, 1}, q, {1, over(q, 1)}, 0);
+    const Moments odd = mixture_moments<true>(true, 0, {1, 1}, q, {1, over(q, 1)}, 0);
     CHECK(odd.value == 0);
     CHECK(odd.slope == doctest::Approx(4 * 0.15915494309189535 / std::sqrt(q + 1)));
     CHECK(odd.cross == 0);

@@ -85,13 +85,15 @@ std::vector<KernelMap> all_maps() {
           dense_map(1, 0.2)};
 }
 
-template <KernelMap::Kind kKind, bool kCross>
 PairState mixed(const KernelMap& map, PairState s, const double* kept1, const double* kept2) {
+  const bool odd = map.kind == KernelMap::Kind::distribution;
   PairState sum{0, 0};
   for (int t = 0; t < map.mixture.terms; ++t)
     for (int u = 0; u < map.mixture.terms; ++u) {
-      const PairState share = mixture_share<kKind, kCross>(map, s, kept1[0], kept1[1 + t], t,
-                                                           kept2[0], kept2[1 + u], u);
+      const double over1 = kept1[1 + t], over2 = kept2[1 + u];
+      const PairState share =
+          map.gain != 0 ? mixture_share<true>(odd, map, s, kept1[0], over1, t, kept2[0], over2, u)
+                        : mixture_share<false>(odd, map, s, kept1[0], over1, t, kept2[0], over2, u);
       sum = {sum.k + share.k, sum.theta + share.theta};
     }
   return sum;
@@ -110,16 +112,11 @@ PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, doub
         s = through_dense(map, s);
         break;
       case KernelMap::Kind::relu:
-        s = map.leak != 0 ? through_relu<true>(map, s, kept1[0], kept2[0])
-                          : through_relu<false>(map, s, kept1[0], kept2[0]);
+        s = through_relu(map.leak != 0, map, s, kept1[0], kept2[0]);
         break;
       case KernelMap::Kind::mixture:
-        s = map.gain != 0 ? mixed<KernelMap::Kind::mixture, true>(map, s, kept1, kept2)
-                          : mixed<KernelMap::Kind::mixture, false>(map, s, kept1, kept2);
-        break;
       case KernelMap::Kind::distribution:
-        s = map.gain != 0 ? mixed<KernelMap::Kind::distribution, true>(map, s, kept1, kept2)
-                          : mixed<KernelMap::Kind::distribution, false>(map, s, kept1, kept2);
+        s = mixed(map, s, kept1, kept2);
         break;
       case KernelMap::Kind::layer_norm:
         s = map.gain != 0

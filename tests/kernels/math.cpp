@@ -1,4 +1,5 @@
-// keel's own float32 exp, tanh and normal distribution function against the standard library's double.
+// keel's own float32 exp, tanh and normal distribution function against the standard library's
+// double.
 #include "../../kernels/math.h"
 #include "../../core/max_or_nan.h"
 
@@ -44,8 +45,8 @@ TEST_CASE("hyperbolic_tangent: 3e-7 relative, at any size") {
   for (double log_x = -80; log_x < 6; log_x += 0.00037)
     for (double sign : {-1.0, 1.0}) {
       const float at = static_cast<float>(sign * std::exp(log_x));
-      worst =
-          max_or_nan(worst, std::abs(hyperbolic_tangent(at) / std::tanh(static_cast<double>(at)) - 1));
+      worst = max_or_nan(worst,
+                         std::abs(hyperbolic_tangent(at) / std::tanh(static_cast<double>(at)) - 1));
     }
   CHECK(worst < 3e-7);
   CHECK(hyperbolic_tangent(0.0f) == 0.0f);
@@ -70,7 +71,8 @@ TEST_CASE("leaky_relu and tanh: values and derivatives at the ends of the number
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (bool leaky : {true, false}) {
     Tape tape;
-    const Var x = tape.leaf(Tensor::from(std::vector<float>{-1e30f, -100, 0, 100, 1e30f, nan}, {6}));
+    const Var x =
+        tape.leaf(Tensor::from(std::vector<float>{-1e30f, -100, 0, 100, 1e30f, nan}, {6}));
     const Var y = leaky ? leaky_relu(x, 0.25) : tanh(x);
     GradientSink gradients;
     tape.backward(sum(y), gradients);

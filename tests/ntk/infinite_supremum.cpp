@@ -113,7 +113,8 @@ TEST_CASE("a kernel that still changes where inputs end is refused") {
   }
 }
 
-TEST_CASE("ahead of any norm tanh leaves K bounded, and Theta growing like |x|, whatever is behind") {
+TEST_CASE(
+    "ahead of any norm tanh leaves K bounded, and Theta growing like |x|, whatever is behind") {
   for (const char* net :
        {"dense(8) tanh dense(1)", "dense(8) relu dense(8) tanh dense(8) tanh dense(1)",
         "dense(8) tanh dense(8) layernorm relu dense(1)", "dense(8) tanh layernorm dense(1)"}) {

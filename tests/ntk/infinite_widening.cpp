@@ -160,7 +160,8 @@ TEST_CASE("one hidden layer of 8192: the shares of an affine layer norm are righ
            "dense(W) layernorm dense(1)", "dense(W) layernorm layernorm relu dense(1)",
            "dense(W) gelu layernorm layernorm dense(1)", "dense(W) rmsnorm relu dense(1)",
            "dense(W) relu rmsnorm dense(1)", "dense(W) gelu rmsnorm layernorm dense(1)",
-           "dense(W) layernorm tanh dense(1)", "dense(W) layernorm leakyrelu(slope=0.2) dense(1)"}) {
+           "dense(W) layernorm tanh dense(1)",
+           "dense(W) layernorm leakyrelu(slope=0.2) dense(1)"}) {
     CAPTURE(net);
     const Distance d = distance(net, 8192, Parameterisation::ntk, 32);
     CHECK(d.worst_mean < 4.5);

@@ -75,8 +75,9 @@ TEST_CASE("net_bound: nothing in tanh's box, and no input, passes it; nor is it 
   std::uint64_t seed = 0;
   for (const char* spec :
        {"dense(1) tanh dense(3) relu dense(1)", "dense(9) tanh dense(7) relu dense(2)",
-        "dense(9) tanh dense(8) tanh dense(1)", "dense(4) relu dense(9) tanh dense(6) gelu dense(1)",
-        "dense(5) tanh tanh dense(1)", "dense(5) tanh leakyrelu(slope=0.5) dense(1)",
+        "dense(9) tanh dense(8) tanh dense(1)",
+        "dense(4) relu dense(9) tanh dense(6) gelu dense(1)", "dense(5) tanh tanh dense(1)",
+        "dense(5) tanh leakyrelu(slope=0.5) dense(1)",
         "dense(7) tanh dense(6) dense(5) silu dense(1)",
         "dense(6) tanh dense(5) leakyrelu dense(5) tanh dense(1)"}) {
     CAPTURE(spec);
@@ -100,7 +101,8 @@ TEST_CASE("net_bound: nothing in tanh's box, and no input, passes it; nor is it 
   }
 }
 
-TEST_CASE("net_bound: of several words the last norm, or else the first tanh, is what it starts from") {
+TEST_CASE(
+    "net_bound: of several words the last norm, or else the first tanh, is what it starts from") {
   const auto of = [](const char* spec) { return bound_net(random_net(spec, 2, 3)); };
   CHECK(of("dense(4) tanh dense(4) layernorm relu dense(1)").kind == LayerKind::layernorm);
   CHECK(of("dense(4) tanh dense(4) layernorm relu dense(1)").word == 4);
@@ -175,7 +177,8 @@ TEST_CASE("net_bound: a norm behind leaky relu has an image, and no cone") {
       CHECK(narrow.outputs[0].high <= whole.outputs[0].high + 1e-6 * whole.largest());
     }
   // What it is for: columns that lie on one side of a plane, of which relu gives sums alone.
-  const NetBound bound = bound_net(random_net("dense(24) leakyrelu dense(48) layernorm dense(1)", 2, 1));
+  const NetBound bound =
+      bound_net(random_net("dense(24) leakyrelu dense(48) layernorm dense(1)", 2, 1));
   CHECK(bound.image);
 }
 

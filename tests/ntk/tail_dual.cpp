@@ -28,16 +28,22 @@ double dot(const Vector& a, const Vector& b) {
 }
 
 TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
-  for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
-                        LayerKind::tanh})
+  for (LayerKind phi :
+       {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu, LayerKind::tanh})
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
       CAPTURE(static_cast<int>(phi));
       CAPTURE(seed);
       const double slope = seed % 2 == 0 ? 0.3 : 1;
       const Vector r = draws(10, seed);
-      ScalarProblem problem{
-          LayerSpec{.kind = phi, .slope = slope},      r[0], seed % 3 == 0 ? r[1] : 0, seed % 4 == 0 ? r[9] : 0, r[2], 2 * r[3],
-          3 * r[4], r[5], std::exp(2 * r[6])};
+      ScalarProblem problem{LayerSpec{.kind = phi, .slope = slope},
+                            r[0],
+                            seed % 3 == 0 ? r[1] : 0,
+                            seed % 4 == 0 ? r[9] : 0,
+                            r[2],
+                            2 * r[3],
+                            3 * r[4],
+                            r[5],
+                            std::exp(2 * r[6])};
       problem.low = std::min(r[7], r[8]);
       problem.high = seed % 20 == 0 ? problem.low : std::max(r[7], r[8]);
       double largest = -1e300, size = 1;
@@ -81,8 +87,8 @@ TEST_CASE("scalar_maximum: far from 0, narrow, wide, and of a unit that never ch
   const ScalarProblem tanh{.phi = LayerKind::tanh, .w = -1, .theta = -0.25, .scale = 1e9};
   CHECK(scalar_maximum(tanh, 1e-9).value == doctest::Approx(0.75).epsilon(1e-6));
   CHECK(scalar_maximum(tanh, 1e-9).value >= 0.75);
-  for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
-                        LayerKind::tanh}) {
+  for (LayerKind phi :
+       {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu, LayerKind::tanh}) {
     // scale 0: phi is a constant, and the parabola -y^2 - y/2 + is largest at -1/4
     const ScalarProblem constant{
         .phi = phi, .w = 2, .sigma = 0.5, .kappa = 1, .origin = 3, .scale = 0};
