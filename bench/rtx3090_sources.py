@@ -146,15 +146,15 @@ int main() {
 PROBE = """
 #include "kernels/kernel_map.h"
 using namespace keel;
-#define KEEL_PROBE(name, flags, ...)                                         \\
+#define KEEL_PROBE(name, ...)                                                \\
   extern "C" __global__ void name(KernelMap map, const double* in, double* out) { \\
-    const PairState s = through_##name flags(map, {in[0], in[1]} __VA_ARGS__); \\
+    const PairState s = __VA_ARGS__;                                         \\
     out[0] = s.k;                                                            \\
     out[1] = s.theta;                                                        \\
   }
-KEEL_PROBE(dense, )
-KEEL_PROBE(relu, , , in[2], in[3])
-KEEL_PROBE(layer_norm, <false>, , in[2], in[3])
+KEEL_PROBE(dense, through_dense(map, {in[0], in[1]}))
+KEEL_PROBE(relu, through_relu(false, map, {in[0], in[1]}, in[2], in[3]))
+KEEL_PROBE(layer_norm, through_layer_norm<false>(map, {in[0], in[1]}, in[2], in[3]))
 """
 
 # SASS instructions of the double pipe that one of PTX becomes where it is not one: Newton steps.
