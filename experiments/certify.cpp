@@ -30,8 +30,9 @@ constexpr std::int64_t kEstimateRows =
     4096;  // beyond, the smallest eigenvalue costs too many solves
 
 // C is proved for an infinitely wide net. For nets of finite width nothing is: there is the largest
-// that a search finds within |x| <= farthest, unless no Layer Norm, RMSNorm or tanh keeps it from
-// growing for ever.
+// that a search finds within |x| <= farthest, unless it grows for ever, as without a Layer Norm or
+// RMSNorm, or with a tanh before: where x is so that a unit of it stays off its flat ends, its
+// weights' derivatives are x times a constant. Of one feature there is no such x.
 struct KernelSupremum {
   Supremum proved;
   std::optional<Found> searched;
@@ -40,17 +41,23 @@ struct KernelSupremum {
   }
 };
 
+bool grows(const Spec& spec, std::int64_t features) {
+  for (const LayerSpec& layer : spec)
+    if (bounds_rows(layer.kind)) return layer.kind == LayerKind::tanh && features > 1;
+  return true;
+}
+
 KernelSupremum supremum_of(const RegressionTask& task, const Spec& spec, const Tensor& some,
                            const SearchOptions& options) {
   if (const auto* infinite = dynamic_cast<const InfiniteKernel*>(task.kernel().get()))
     return {infinite->supremum(), {}};
   KernelSupremum result;
   result.proved.at = std::numeric_limits<double>::infinity();
-  if (has_bound(spec))
-    result.searched =
-        search_largest(kernel_diagonal(*task.kernel()), task.training().features, some, options);
-  else
+  const std::int64_t features = task.training().features;
+  if (grows(spec, features))
     result.proved.growth = 2;
+  else
+    result.searched = search_largest(kernel_diagonal(*task.kernel()), features, some, options);
   return result;
 }
 
@@ -187,8 +194,8 @@ Run declare_certify(CLI::App& app) {
   for (const char* name : {"--net", "--data", "--target"}) app.get_option(name)->required(false);
   declare_search(app, choice->search);
   app.add_option("--pieces", choice->pieces,
-                 "of --mode trained, with two or more activations behind what bounds it: what "
-                 "is cut to tighten the bound, 0 for none")
+                 "of --mode trained, with two or more activations behind the last norm, or one "
+                 "behind the first tanh: what is cut to tighten the bound, 0 for none")
       ->check(check_whole(0, 100000))
       ->capture_default_str();
   app.footer(

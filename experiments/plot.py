@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws what `keel reproduce` and `keel forecast` wrote: plot.py
 fig1|fig2|fig3|fig5|fig6|fig7|activations|rmsnorm|theory|forecast DIR reads the numbers in DIR
-(.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib; fig3 statsmodels
-too."""
+(.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib; fig3
+statsmodels too."""
 
 import os
 import sys

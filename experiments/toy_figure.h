@@ -1,5 +1,5 @@
-// Figures 1, 5 and 6, RMSNorm's and other activations': one-dimensional data sets, ensembles trained on them, curves
-// far outside.
+// Figures 1, 5 and 6, RMSNorm's and other activations': one-dimensional data sets, ensembles
+// trained on them, curves far outside.
 #pragma once
 
 #include <cstdint>

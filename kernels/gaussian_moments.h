@@ -104,8 +104,8 @@ KEEL_HD KEEL_INLINE Moments mixture_moments(bool odd, double q1, MixtureTerm s, 
   const double d = n + (q1 * t.s2 + q2 * s.s2 + s.s2 * t.s2);
   const double w = std::sqrt(d), over_w = 1 / w;
   const double y = s.s2 * over_w * (t.s2 * over_w);
-  // Twice pi of both being positive; odd, the angle whose sine is k / sqrt((q1 + s^2) (q2 + t^2)),
-  // a small one with all its digits.
+  // The chance that both are positive; odd, a share of the circle, of the angle whose sine is
+  // k / sqrt((q1 + s^2) (q2 + t^2)): a small one with all its digits.
   const double angle = upper_angle(odd ? (k < 0 ? -k : k) : w, odd ? w : -k) * detail::kOverTwoPi;
   Moments m;
   m.cross = 0;

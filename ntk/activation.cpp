@@ -66,6 +66,16 @@ double Activation::curvature(double a, double b) const {
   return (nearest * nearest - 2) * 0.39895 * std::exp(-0.5 * nearest * nearest);
 }
 
+double Activation::spread(double scale) const {
+  return kind == LayerKind::tanh ? std::min(scale, 2.0) : scale;
+}
+
+// All rise but for gelu and silu below 0, which fall before: the larger end is the largest.
+Interval Activation::range(double a, double b) const {
+  const bool turns = (kind == LayerKind::gelu || kind == LayerKind::silu) && a < 0;
+  return {turns ? *least() : (*this)(a), std::max((*this)(a), (*this)(b))};
+}
+
 std::optional<double> Activation::least() const {
   switch (kind) {
     case LayerKind::relu:

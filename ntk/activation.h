@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "../nn/spec.h"
+#include "interval.h"
 
 namespace keel {
 
@@ -28,6 +29,12 @@ struct Activation {
   double largest(double a, double b) const;
   double steepest(double a, double b) const;
   double curvature(double a, double b) const;
+
+  /// How far apart values of phi may be where their z are `scale` apart, to a factor of 1.13.
+  double spread(double scale) const;
+
+  /// What phi stays in where z stays in [a, b].
+  Interval range(double a, double b) const;
 
   /// What phi is never below; nothing where there is no such number.
   std::optional<double> least() const;

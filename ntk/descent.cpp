@@ -54,10 +54,10 @@ Start start_of(const Multipliers& at, const std::vector<Units>& layers, const Ve
     const auto n = static_cast<double>(all.size());
     double mean = 0, scale = 0, kappas = 0;
     for (std::size_t j = 0; j < all.size(); ++j) {
-      const double size = w[j] * all.scale[j];
+      const double size = w[j] * all.activation.spread(all.scale[j]);
       mean += std::abs(size) / n;
       scale += all.scale[j] / n;
-      start.x[at.sigma[l] + j] = size * slope(all, j);
+      start.x[at.sigma[l] + j] = w[j] * all.scale[j] * slope(all, j);
       const bool bent = all.origin[j] + all.scale[j] * all.low[j] < 0 &&
                         all.origin[j] + all.scale[j] * all.high[j] > 0;
       const double kappa = !bent ? 0 : size > 0 ? size * root / 4 : size / 2;

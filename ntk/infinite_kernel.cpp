@@ -201,8 +201,9 @@ void InfiniteKernel::gram_lower(const Points& a, const Tensor& into,
 // at least; and far out, where it is relu, by twice relu's. A Layer Norm that takes a mean away
 // leaves 1 - 1/pi of relu's square at least: the cosine's error is of that.
 // Of 2 Phi(u / s) - 1, whose slope is (2/pi) / sqrt(D), a slope moves by q c / D of itself, D at
-// least 2 q s^2 where inputs are parallel; and its K, no longer a multiple of the one before, by
-// E[phi'^2] q c, which is at most 2 (1 + sqrt(q) / s) c of E[phi^2].
+// least 2 q s^2 where inputs are parallel, a gain's share by three times that; and its K, no longer
+// a multiple of the one before, by E[phi'^2] q c, which is at most 2 (1 + sqrt(q) / s) c of
+// E[phi^2].
 double InfiniteKernel::rounding(const Points& of) const {
   constexpr double kOfMean = std::numbers::pi / (std::numbers::pi - 1);
   const Tensor& table = inputs("rounding", of).table;
@@ -228,7 +229,7 @@ double InfiniteKernel::rounding(const Points& of) const {
       sum += std::min(2 * angle, 1.5 * std::sqrt(largest(row) / scale2) * cosine);
     if (map.kind == KernelMap::Kind::distribution) {
       const double q = largest(row);
-      sum += std::min(1.0, q / (2 * scale2) * cosine);
+      sum += std::min(1.0, (map.gain > 0 ? 3 : 1) * q / (2 * scale2) * cosine);
       cosine = std::min(2.0, 2 * (1 + std::sqrt(q / scale2)) * cosine + 8 * kEpsilon);
       sum += cosine;
     }

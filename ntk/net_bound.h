@@ -17,8 +17,8 @@ struct NetBoundOptions {
   std::int64_t unit_steps = 150;  ///< and of a hidden unit's
   /// More of both, where the norm's image is bounded as well.
   std::int64_t image_steps = 2000, unit_image_steps = 500;
-  /// Of two or more layers of units behind the norm: the pieces of it that are looked at to
-  /// tighten the outputs' ends, all in all, and the steps on each. 0: none.
+  /// Of two or more layers of units behind the norm, or one behind the tanh: the pieces of it that
+  /// are looked at to tighten the outputs' ends, all in all, and the steps on each. 0: none.
   std::int64_t pieces = 32, piece_steps = 200;
 };
 

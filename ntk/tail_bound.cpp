@@ -148,10 +148,38 @@ class TailBounds {
       (end % 2 == 0 ? result[i].high : result[i].low) =
           map.bias[i] + side_of(end) * (most + kMargin * lost);
     }
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const Interval apart = of_intervals(map, weight_of, bias_of, i);
+      if (std::isnan(apart.low) || std::isnan(apart.high)) continue;
+      if (!(result[i].high <= apart.high)) result[i].high = apart.high;
+      if (!(result[i].low >= apart.low)) result[i].low = apart.low;
+    }
     for (const Interval& of : result)
       check(std::isfinite(of.low) && std::isfinite(of.high), "net_bound",
             "got weights so large that a bound is [{}, {}] in double", of.low, of.high);
     return result;
+  }
+
+  // Of output i, each value of the layer before by itself, as if no others were: what a dual does
+  // at multipliers of 0, but for rounding, which it measures by z, and tanh is much smaller.
+  Interval of_intervals(const Affine& map, const Vector& weight_of, const Vector& bias_of,
+                        std::size_t i) const {
+    const Units& before = layers_.back();
+    Interval sum{map.bias[i], map.bias[i]};
+    double lost = bias_of[i];
+    for (std::size_t j = 0; j < before.size(); ++j) {
+      const auto z = [&](double y) { return before.origin[j] + before.scale[j] * y; };
+      const double rounded = kMargin * before.summed[j];
+      const Interval phi =
+          before.activation.range(z(before.low[j]) - rounded, z(before.high[j]) + rounded);
+      const std::size_t at = i * before.size() + j;
+      const double weight = map.weight[at];
+      if (weight == 0) continue;
+      sum.low += weight * (weight > 0 ? phi.low : phi.high);
+      sum.high += weight * (weight > 0 ? phi.high : phi.low);
+      lost += weight_of[at] * std::max(std::abs(phi.low), std::abs(phi.high));
+    }
+    return {sum.low - kMargin * lost, sum.high + kMargin * lost};
   }
 
   const Tail& tail_;

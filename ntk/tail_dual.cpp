@@ -96,9 +96,10 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
     const double reach = all.reach(j);
     // An origin made of the values before is what sigma's balance with them starts from.
     const double of_origin = layer > 0 && unit.scale > 0 ? all.summed[j] / unit.scale : 0;
-    const double apart = 1.2 * unit.scale + std::abs(unit.phi(unit.origin) - unit.centre);
+    const double spread = unit.phi.spread(unit.scale);
+    const double apart = 1.2 * spread + std::abs(unit.phi(unit.origin) - unit.centre);
     const ScalarMaximum found =
-        scalar_maximum(unit, pass.tolerance * (std::abs(unit.w) + theta * apart) * unit.scale);
+        scalar_maximum(unit, pass.tolerance * (std::abs(unit.w) + theta * apart) * spread);
     pass.value.bound += found.value;
     // A rounding of phi is one of reach, not of the difference that is squared.
     pass.value.size += std::abs(found.value) +

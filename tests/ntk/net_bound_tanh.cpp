@@ -101,6 +101,54 @@ TEST_CASE("net_bound: nothing in tanh's box, and no input, passes it; nor is it 
   }
 }
 
+// What tanh makes of large numbers is no larger: nor is a bound.
+TEST_CASE("net_bound: a tanh of numbers of any size is bounded by signs, or better") {
+  for (const char* spec :
+       {"dense(6) tanh dense(6) tanh dense(1)", "dense(6) layernorm tanh dense(6) tanh dense(1)"})
+    for (double size : {10.0, 1e3, 1e6, 1e15, 1e60, 1e200}) {
+      CAPTURE(spec);
+      CAPTURE(size);
+      const Net net = random_net(spec, 2, 9);
+      const std::size_t last = net.layout().entries().size() - 2;
+      for (std::size_t p : {last - 2, last - 1}) {
+        Vector values = net.values(p);
+        for (double& value : values) value *= size;
+        const Tensor home = net.layout().member_view(net.flat(), p, 0);
+        copy(home, Tensor::from(values, home.shape()));
+      }
+      double sum = 0;
+      for (double weight : net.values(last)) sum += std::abs(weight);
+      const double middle = net.values(last + 1)[0];
+      const Interval of = bound_net(net).outputs[0], found = found_ahead(net, 0);
+      CHECK(of.high <= middle + sum + 1e-6);
+      CHECK(of.low >= middle - sum - 1e-6);
+      CHECK(found.high <= of.high);
+      CHECK(of.low <= found.low);
+    }
+}
+
+TEST_CASE("activations: what they stay in on an interval, and how far they go") {
+  for (const LayerSpec& layer :
+       {LayerSpec{.kind = LayerKind::relu}, LayerSpec{.kind = LayerKind::leakyrelu, .slope = 0.3},
+        LayerSpec{.kind = LayerKind::gelu}, LayerSpec{.kind = LayerKind::silu},
+        LayerSpec{.kind = LayerKind::tanh}}) {
+    const Activation phi = layer;
+    const Vector ends = draws(200, 5);
+    for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+      const double a = 3 * std::min(ends[i], ends[i + 1]), b = 3 * std::max(ends[i], ends[i + 1]);
+      const Interval range = phi.range(a, b);
+      for (int step = 0; step <= 100; ++step) {
+        const double z = a + (b - a) * step / 100, value = phi(z);
+        CHECK(range.low <= value);
+        CHECK(value <= range.high + 1e-14);  // of b, of which this z may be a rounding off
+        CHECK(std::abs(value - phi(a)) <= 1.13 * phi.spread(z - a) + 1e-14);
+        if (phi.least()) CHECK(value >= *phi.least());
+        if (!phi.kinked()) CHECK(std::abs(value) <= phi.largest(a, b) + 1e-14);
+      }
+    }
+  }
+}
+
 TEST_CASE(
     "net_bound: of several words the last norm, or else the first tanh, is what it starts from") {
   const auto of = [](const char* spec) { return bound_net(random_net(spec, 2, 3)); };
