@@ -95,7 +95,9 @@ TEST_CASE("scalar_maximum: far from 0, narrow, wide, and of a unit that never ch
     CHECK(scalar_maximum(constant, 1e-9).value ==
           doctest::Approx(2 * Activation(phi)(3) + 0.0625).epsilon(1e-6));
   }
-  CHECK(message_of([] { Activation(LayerKind::dense); }).starts_with("activation: got dense"));
+  CHECK(message_of([] {
+          Activation of_dense{LayerKind::dense};
+        }).starts_with("activation: got dense"));
 }
 
 TEST_CASE("shell_maximum: against every direction of a plane, and in the hard case") {

@@ -152,6 +152,7 @@ void reals(Table& table, const std::string& type) {
   table["min." + type] = op([](T a, T b) { return std::fmin(a, b); });
   table["max." + type] = op([](T a, T b) { return std::fmax(a, b); });
   table["cvt.rzi." + type + "." + type] = op([](T a) { return std::trunc(a); });
+  table["cvt.rni." + type + "." + type] = op([](T a) { return std::nearbyint(a); });  // to even
   table["cvt.sat." + type + "." + type] = op([](T a) { return a > 0 ? std::min(a, T(1)) : T(0); });
   table["setp.ne." + type] = op([](T a, T b) { return Pred(a < b || a > b); });
   // With a u: also where one of them is no number.

@@ -107,6 +107,8 @@ TEST_CASE("ptx: arithmetic at its edges") {
   CHECK(one("\trem.s32 %r2, -7, 2;\n\tst.global.u32 [%rd2], %r2;\n") == -1);
   CHECK(one("\tmul.hi.s32 %r2, -1, 1;\n\tst.global.u32 [%rd2], %r2;\n") == -1);
   CHECK(one("\tcvt.rzi.s32.f32 %r2, 0f7F800000;\n\tst.global.u32 [%rd2], %r2;\n") == 2147483647);
+  CHECK(one("\tcvt.rni.f32.f32 %f1, 0f40200000;\n\tmov.b32 %r2, %f1;\n"  // 2.5
+            "\tst.global.u32 [%rd2], %r2;\n") == 0x40000000);
   // NaN: less than nothing, but "neu" to all; and the other one is the larger.
   CHECK(one("\tsetp.lt.f32 %p1, 0f7FC00000, 0f3F800000;\n\tselp.u32 %r2, 1, 0, %p1;\n"
             "\tst.global.u32 [%rd2], %r2;\n") == 0);
