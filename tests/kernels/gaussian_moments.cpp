@@ -128,9 +128,10 @@ TEST_CASE("leaky relu's moments agree with quadrature of relu's") {
 TEST_CASE(
     "what tanh is mixed from agrees with quadrature in the plane, and small numbers keep their "
     "digits") {
-  for (const auto& [q1, q2] : {Variances{1, 1}, {0.37, 2.9}, {3, 0.02}})
+  for (const Variances& of : {Variances{1, 1}, {0.37, 2.9}, {3, 0.02}})
     for (double rho : {-0.9, -0.4, 0.0, 0.3, 0.95})
       for (const std::pair<double, double>& scales : {std::pair{1.0, 1.0}, {0.6, 2.1}}) {
+        const double q1 = of.q1, q2 = of.q2;
         const double s = scales.first, t = scales.second, k = rho * std::sqrt(q1 * q2);
         CAPTURE(q1);
         CAPTURE(rho);
@@ -171,8 +172,9 @@ TEST_CASE("tanh: the mixture's moments are within the stated error of tanh's own
     const long double value = std::tanh(u), slope = 1 - value * value;
     return quadrature::Triple{value, slope, u * slope};
   };
-  for (const auto& [q1, q2] : {Variances{1, 1}, {0.01, 4}, {3, 2}})
+  for (const Variances& of : {Variances{1, 1}, {0.01, 4}, {3, 2}})
     for (double rho : {-0.8, 0.5, 0.99}) {
+      const double q1 = of.q1, q2 = of.q2;
       CAPTURE(q1);
       CAPTURE(rho);
       const double k = rho * std::sqrt(q1 * q2);
