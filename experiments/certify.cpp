@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "../nn/transformer_weights.h"
-#include "../ntk/tail.h"
 #include "certify_trained.h"
 #include "certify_transformer.h"
 #include "output.h"
@@ -201,8 +200,7 @@ Run declare_certify(CLI::App& app) {
   app.footer(
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
       "far from the data; without a Layer Norm or RMSNorm, or behind a tanh, there is none. Of "
-      "--mode empirical "
-      "nothing is proved.\n--mode trained bounds the very net of --weights "
+      "--mode empirical nothing is proved.\n--mode trained bounds the very net of --weights "
       "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
       "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "
       "a transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "

@@ -40,7 +40,7 @@ KernelMap map_of(const LayerSpec& spec) {
 }  // namespace
 
 ActivationLayer::ActivationLayer(const LayerSpec& spec) : spec_(spec) {
-  map_of(spec);
+  map_of(spec);  // refuses other kinds
   check(spec.slope >= 0 && spec.slope <= 1, "activation", "got slope {}, wanted 0 to 1",
         spec.slope);
 }

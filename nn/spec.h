@@ -37,9 +37,9 @@ using Spec = std::vector<LayerSpec>;
 
 /// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), gelu, silu, tanh, layernorm or
 /// layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same options, separated by
-/// blanks; the first, but for batchnorms, and the
-/// last are dense. A word `identity` does nothing, and only counts where layers are numbered: it
-/// stands for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes the wrong word.
+/// blanks; the first, but for batchnorms, and the last are dense. A word `identity` does nothing,
+/// and only counts where layers are numbered: it stands for a Dropout or Flatten of PyTorch's.
+/// Throws keel::Error that quotes the wrong word.
 Spec parse_spec(std::string_view text);
 
 /// The place of a layer in the SPEC's text, counted from 1.

@@ -6,11 +6,11 @@
 #include <exception>
 #include <limits>
 #include <mutex>
-#include <numbers>
 #include <thread>
 
 #include "../kernels/gemm.h"
 #include "kernel_maps.h"
+#include "kernel_rounding.h"
 
 namespace keel {
 namespace {
@@ -195,47 +195,9 @@ void InfiniteKernel::gram_lower(const Points& a, const Tensor& into,
   fill(mine, mine, true, into, progress);
 }
 
-// A cosine off by c near 1 is an angle off by sqrt(2 c) near 0, and each relu's slope goes down by
-// an angle's share of pi. That of h_s (docs/kernels.md) moves by at most E[h_s'' h_s''] q c, where
-// int h_s''^2 = 0.78 / s and a density is at most 1 / sqrt(2 pi q), over its value at (x, x), 1/4
-// at least; and far out, where it is relu, by twice relu's. A Layer Norm that takes a mean away
-// leaves 1 - 1/pi of relu's square at least: the cosine's error is of that.
-// Of 2 Phi(u / s) - 1, whose slope is (2/pi) / sqrt(D), a slope moves by q c / D of itself, D at
-// least 2 q s^2 where inputs are parallel, a gain's share by three times that; and its K, no longer
-// a multiple of the one before, by E[phi'^2] q c, which is at most 2 (1 + sqrt(q) / s) c of
-// E[phi^2].
 double InfiniteKernel::rounding(const Points& of) const {
-  constexpr double kOfMean = std::numbers::pi / (std::numbers::pi - 1);
-  const Tensor& table = inputs("rounding", of).table;
-  double sum = Kernel::rounding(of), cosine = inner_rounding(input_width_);
-  int64_t row = 1;
-  bool has_mean = false;
-  const auto largest = [&table](int64_t at) {
-    double most = 0;
-    for (double value : table[at].to_vector<double>()) most = std::max(most, value);
-    return most;
-  };
-  for (const KernelMap& map : host_maps_->host()) {
-    const bool active = map.kind == KernelMap::Kind::relu || map.kind == KernelMap::Kind::mixture;
-    const bool keeps = map.kind == KernelMap::Kind::layer_norm && map.centred == 0;
-    if (map.kind == KernelMap::Kind::layer_norm && has_mean && !keeps) cosine *= kOfMean;
-    has_mean = active || (has_mean && keeps);
-    if (active) cosine += 8 * kEpsilon;
-    const double angle = std::sqrt(2 * cosine) / std::numbers::pi;
-    if (map.kind == KernelMap::Kind::relu) sum += angle;
-    double scale2 = std::numeric_limits<double>::infinity();
-    for (int t = 0; t < map.mixture.terms; ++t) scale2 = std::min(scale2, map.mixture.scale2[t]);
-    if (map.kind == KernelMap::Kind::mixture)
-      sum += std::min(2 * angle, 1.5 * std::sqrt(largest(row) / scale2) * cosine);
-    if (map.kind == KernelMap::Kind::distribution) {
-      const double q = largest(row);
-      sum += std::min(1.0, (map.gain > 0 ? 3 : 1) * q / (2 * scale2) * cosine);
-      cosine = std::min(2.0, 2 * (1 + std::sqrt(q / scale2)) * cosine + 8 * kEpsilon);
-      sum += cosine;
-    }
-    row += map.rows();
-  }
-  return sum;
+  return Kernel::rounding(of) + kernel_rounding(host_maps_->host(), inputs("rounding", of).table,
+                                                inner_rounding(input_width_));
 }
 
 Tensor InfiniteKernel::diag(const Points& a) const {

@@ -29,7 +29,7 @@ NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   result.bounded = true;
   result.word = tail.word;
   const NormSet& set = tail.set;
-  result.kind = set.box ? LayerKind::tanh : set.centred ? LayerKind::layernorm : LayerKind::rmsnorm;
+  result.kind = tail.kind;
   result.width = set.width;
   result.rank = set.box ? set.width : set.whole ? set.width - set.centred : set.rank;
   result.activations = static_cast<std::int64_t>(tail.activations.size()) - set.box;

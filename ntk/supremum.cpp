@@ -93,8 +93,26 @@ struct MixtureAt {
   }
 };
 
-// |d E[u^2 phi'^2] / dq| for gelu and silu: at most sup|phi'| (sup|phi'| + sup|u phi''|) < 2.
-constexpr double kCrossSlope = 2;
+/// What an activation makes of a range of q.
+struct Activated {
+  Range value, slope;  // E[phi^2], E[phi'^2]
+  Range value_over_k;
+  double cross = 0;  // E[u^2 phi'^2] at the lower end
+};
+
+// |d E[u^2 phi'^2] / dq| is at most sup|phi'| (sup|phi'| + sup|u phi''|) < 2, for gelu, silu and
+// tanh.
+void through_activation(const KernelMap& map, const Activated& of, Cell& c) {
+  constexpr double kCrossSlope = 2;
+  const double spread = kCrossSlope * (c.k.hi - c.k.lo);
+  const Range cross{std::max(0.0, of.cross - spread), std::max(0.0, of.cross) + spread};
+  const Range shared = map.gain > 0 ? map.gain * cross : Range{};
+  c.ratio = c.ratio * (of.slope / of.value_over_k);
+  if (map.gain > 0) c.ratio = c.ratio + Range{0, (shared / of.value).hi};
+  c.theta = c.theta * of.slope + shared;
+  c.k = of.value;
+  c.ratio = both(c.ratio, c.theta / c.k);
+}
 
 void through_mixture(const KernelMap& map, Cell& c) {
   const MixtureAt lo(map.mixture, c.k.lo), hi(map.mixture, c.k.hi);
@@ -111,16 +129,8 @@ void through_mixture(const KernelMap& map, Cell& c) {
   const Range value_over_k{over_k(lo.value, c.k.lo, 0.25), over_k(hi.value, c.k.hi, 0.25)};
   const Range mean_over_k{over_k(lo.mean * lo.mean, c.k.lo, 0),
                           over_k(hi.mean * hi.mean, c.k.hi, 0)};
-  const double spread = kCrossSlope * (c.k.hi - c.k.lo);
-  const Range cross{std::max(0.0, lo.cross - spread), std::max(0.0, lo.cross) + spread};
-  const Range shared = map.gain > 0 ? map.gain * cross : Range{};
-
-  c.ratio = c.ratio * (slope / value_over_k);
-  if (map.gain > 0) c.ratio = c.ratio + Range{0, (shared / value).hi};
-  c.theta = c.theta * slope + shared;
-  c.k = value;
+  through_activation(map, {value, slope, value_over_k, lo.cross}, c);
   c.mean = mean_over_k / value_over_k;
-  c.ratio = both(c.ratio, c.theta / c.k);
 }
 
 // Of phi = 2 F - 1 at one variance q: E[phi^2], which rises with q, E[phi'^2], which falls, and
@@ -140,22 +150,14 @@ Moments distribution_at(const Mixture& mixture, double q) {
 }
 
 // phi is concave where u > 0, so E[phi^2]/q falls with q, from E[phi'^2] of q = 0.
-// |d E[u^2 phi'^2] / dq| is at most sup|phi'| (sup|phi'| + sup|u phi''|), as above.
 void through_distribution(const KernelMap& map, Cell& c) {
   const Moments lo = distribution_at(map.mixture, c.k.lo),
                 hi = distribution_at(map.mixture, c.k.hi);
   const Range slope{hi.slope, lo.slope}, value{lo.value, hi.value};
   const Range value_over_k{c.k.hi > 0 ? hi.value / c.k.hi : hi.slope,
                            c.k.lo > 0 ? lo.value / c.k.lo : lo.slope};
-  const double spread = kCrossSlope * (c.k.hi - c.k.lo);
-  const Range cross{std::max(0.0, lo.cross - spread), std::max(0.0, lo.cross) + spread};
-  const Range shared = map.gain > 0 ? map.gain * cross : Range{};
-  c.ratio = c.ratio * (slope / value_over_k);
-  if (map.gain > 0) c.ratio = c.ratio + Range{0, (shared / value).hi};
-  c.theta = c.theta * slope + shared;
-  c.k = value;
+  through_activation(map, {value, slope, value_over_k, lo.cross}, c);
   c.mean = {0, 0};
-  c.ratio = both(c.ratio, c.theta / c.k);
 }
 
 void through_layer_norm(const KernelMap& map, Cell& c) {

@@ -21,69 +21,6 @@ Affine dense_affine(const Net& net, std::size_t layer) {
   return affine;
 }
 
-Affine identity(std::int64_t width) {
-  Affine affine{width, width, Vector(static_cast<std::size_t>(width * width)),
-                Vector(static_cast<std::size_t>(width))};
-  for (std::int64_t i = 0; i < width; ++i)
-    affine.weight[static_cast<std::size_t>(i * width + i)] = 1;
-  return affine;
-}
-
-Vector sizes(Vector values) {
-  for (double& value : values) value = std::abs(value);
-  return values;
-}
-
-// `second` after `first`.
-Affine composed(const Affine& second, const Affine& first) {
-  const auto product = [&](const Vector& left, const Vector& right) {
-    const auto rows = static_cast<std::size_t>(second.outputs),
-               cols = static_cast<std::size_t>(first.inputs),
-               inner = static_cast<std::size_t>(first.outputs);
-    Vector result(rows * cols);
-    for (std::size_t i = 0; i < rows; ++i)
-      for (std::size_t k = 0; k < inner; ++k)
-        for (std::size_t j = 0; j < cols; ++j)
-          result[i * cols + j] += left[i * inner + k] * right[k * cols + j];
-    return result;
-  };
-  const Vector left = weight_sizes(second);
-  const Affine of_sizes{second.outputs, second.inputs, left, bias_sizes(second)};
-  return {second.outputs,
-          first.inputs,
-          product(second.weight, first.weight),
-          affine_at(second, first.bias),
-          product(left, weight_sizes(first)),
-          affine_at(of_sizes, bias_sizes(first))};
-}
-
-// Whether rows of `map` are 0, or so large that a margin of their sizes is more than what
-// underflows where they are multiplied.
-bool large_enough(const Affine& map) {
-  const Vector of_weights = weight_sizes(map);
-  const auto cols = static_cast<std::size_t>(map.inputs);
-  for (std::size_t i = 0; i < map.bias.size(); ++i) {
-    const double size = length_of(&of_weights[i * cols], cols);
-    if (size != 0 && size < kLeastSize) return false;
-  }
-  return true;
-}
-
-// The same of the map `made` of `first` and then `second`, whose rows may have become 0 that way.
-bool large_enough(const Affine& made, const Affine& second, const Affine& first) {
-  const Vector of_first = weight_sizes(first), of_made = weight_sizes(made);
-  const auto inner = static_cast<std::size_t>(second.inputs),
-             cols = static_cast<std::size_t>(first.inputs);
-  std::vector<bool> there(inner);
-  for (std::size_t k = 0; k < inner; ++k) there[k] = length_of(&of_first[k * cols], cols) > 0;
-  for (std::size_t i = 0; i < made.bias.size(); ++i) {
-    if (!(length_of(&of_made[i * cols], cols) < kLeastSize)) continue;
-    for (std::size_t k = 0; k < inner; ++k)
-      if (there[k] && second.weight[i * inner + k] != 0) return false;
-  }
-  return true;
-}
-
 void check_large_enough(bool is) {
   check(is, "net_bound",
         "got weights so small that their products leave double, wanted larger ones");
@@ -99,7 +36,7 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
   }
   // A vector of B may be out of its span, all of it in one unit: the margin is to cover that.
   constexpr double kLeast = kOfSpan / kMargin;
-  affine.bias_sizes = sizes(bias);
+  affine.bias_sizes = bias_sizes(affine);
   for (std::size_t i = 0; i < width; ++i)
     for (std::size_t j = 0; j < rank; ++j) {
       const double scale = std::sqrt(static_cast<double>(width)) * gain[i];
@@ -166,17 +103,6 @@ NormSet set_of(const Net& net, std::size_t norm, bool narrow = true) {
   return every_normed(width_before(net, norm), centred);
 }
 
-// Whether the rows of a product have lost digits that their lengths no longer tell of.
-bool cancels(const Affine& map) {
-  constexpr double kMost = 100;
-  const Vector summed = output_sizes(map);
-  const auto cols = static_cast<std::size_t>(map.inputs);
-  for (std::size_t i = 0; i < summed.size(); ++i)
-    if (summed[i] > kMost * (length_of(&map.weight[i * cols], cols) + std::abs(map.bias[i])))
-      return true;
-  return false;
-}
-
 struct Before {
   Tail tail{};
   bool of_any = false;  // of whatever input there is; else of a norm's output
@@ -240,30 +166,6 @@ std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, cons
 
 bool has_bound(const Spec& spec) { return bounding_word(spec) < spec.size(); }
 
-Vector weight_sizes(const Affine& affine) {
-  return affine.weight_sizes.empty() ? sizes(affine.weight) : affine.weight_sizes;
-}
-
-Vector bias_sizes(const Affine& affine) {
-  return affine.bias_sizes.empty() ? sizes(affine.bias) : affine.bias_sizes;
-}
-
-Vector output_sizes(const Affine& affine) {
-  const Vector of_weights = weight_sizes(affine);
-  const auto cols = static_cast<std::size_t>(affine.inputs);
-  Vector result = bias_sizes(affine);
-  for (std::size_t i = 0; i < result.size(); ++i)
-    result[i] += length_of(&of_weights[i * cols], cols);
-  return result;
-}
-
-Vector affine_at(const Affine& affine, const Vector& x) {
-  Vector result = affine.bias;
-  for (std::size_t i = 0; i < result.size(); ++i)
-    for (std::size_t j = 0; j < x.size(); ++j) result[i] += affine.weight[i * x.size() + j] * x[j];
-  return result;
-}
-
 Tail tail_of(const Net& net, bool narrow) {
   check(net.members() == 1, "net_bound", "got a net of {} members, wanted one: Net::member",
         net.members());
@@ -274,6 +176,7 @@ Tail tail_of(const Net& net, bool narrow) {
 
   Tail tail;
   tail.word = word_of(spec, begin);
+  tail.kind = spec[begin].kind;
   const bool of_norm = normalises_rows(spec[begin].kind);
   tail.set = of_norm ? set_of(net, begin, narrow) : every_tanh(width_before(net, begin));
   if (!tail.set.generators.empty()) tail.set.image = image_of(net, begin, tail.set);
@@ -299,13 +202,13 @@ Tail tail_of(const Net& net, bool narrow) {
       open = true;
       continue;
     }
-    if (!open) tail.affine.push_back(identity(width));
+    if (!open) tail.affine.push_back(identity_map(width));
     if (tail.activations.empty()) tail.direct = i == begin + 1;
     tail.activations.push_back(spec[i]);
     width = tail.affine.back().outputs;
     open = false;
   }
-  if (!open) tail.affine.push_back(identity(width));
+  if (!open) tail.affine.push_back(identity_map(width));
   return tail;
 }
 

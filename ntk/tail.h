@@ -3,36 +3,18 @@
 
 #include "../nn/net.h"
 #include "activation.h"
+#include "affine.h"
 #include "norm_set.h"
 
 namespace keel {
-
-/// Of what is summed, if it is not 0: a margin of it is more than what may underflow of it.
-inline constexpr double kLeastSize = 1e-280;
-
-/// weight x + bias; weight [outputs, inputs].
-struct Affine {
-  std::int64_t outputs = 0, inputs = 0;
-  std::vector<double> weight{}, bias{};
-  /// What rounding of each of these is measured by, where that is more than its size: the sizes of
-  /// what was summed to make it. Empty: it was given.
-  std::vector<double> weight_sizes{}, bias_sizes{};
-};
-
-std::vector<double> weight_sizes(const Affine& affine);  ///< never empty
-std::vector<double> bias_sizes(const Affine& affine);
-
-/// What rounding of each output is measured by, for |x| <= 1.
-std::vector<double> output_sizes(const Affine& affine);
-
-std::vector<double> affine_at(const Affine& affine, const std::vector<double>& x);
 
 /// f = affine maps with an activation between each two, of u in `set`: the first takes u to the
 /// first activation's input, or to f. Dense layers with no activation between are one affine map;
 /// two activations in a row have the identity between them. Of a box the first activation is the
 /// identity, and what is before it takes no u.
 struct Tail {
-  std::int64_t word = 0;  ///< of the norm, or tanh, in the SPEC, counted from 1
+  std::int64_t word = 0;                  ///< of the norm, or tanh, in the SPEC, counted from 1
+  LayerKind kind = LayerKind::layernorm;  ///< layernorm, rmsnorm or tanh
   NormSet set{};
   bool direct = false;           ///< unit i of the first map is unit i of the norm, gain and bias
   std::vector<Affine> affine{};  ///< one more than activations
