@@ -41,8 +41,11 @@ struct KernelSupremum {
 };
 
 bool grows(const Spec& spec, std::int64_t features) {
-  for (const LayerSpec& layer : spec)
-    if (bounds_rows(layer.kind)) return layer.kind == LayerKind::tanh && features > 1;
+  bool within = false;  // a residual, which x passes by
+  for (const LayerSpec& layer : spec) {
+    if (joins(layer.kind)) within = layer.kind == LayerKind::residual;
+    if (!within && bounds_rows(layer.kind)) return layer.kind == LayerKind::tanh && features > 1;
+  }
   return true;
 }
 

@@ -143,7 +143,13 @@ Interval of_all(const std::vector<Interval>& outputs) {
   return all;
 }
 
-constexpr const char* kNoBound = "no layernorm, rmsnorm or tanh";
+const char* no_bound(const Spec& spec) {
+  const bool residual = std::any_of(spec.begin(), spec.end(),
+                                    [](const LayerSpec& layer) { return joins(layer.kind); });
+  return residual ? "no layernorm, rmsnorm or tanh that no residual passes by, behind all norms "
+                    "within residuals"
+                  : "no layernorm, rmsnorm or tanh";
+}
 
 // Where what the word gives stays, of whatever input.
 std::string place_of(const NetBound& bound) {
@@ -151,20 +157,21 @@ std::string place_of(const NetBound& bound) {
   return fmt::format("in a ball of {} dimensions", bound.rank);
 }
 
-std::string proof_of(const NetBound& bound) {
-  if (!bound.bounded) return fmt::format("none: {}", kNoBound);
+std::string proof_of(const NetBound& bound, const Spec& spec) {
+  if (!bound.bounded) return fmt::format("none: {}", no_bound(spec));
   if (bound.activations == 0 && !bound.cone && !bound.image) return "linear";
   return fmt::format("dual, {} layer{}{}{}", bound.activations, bound.activations == 1 ? "" : "s",
                      bound.cone ? ", cone" : "", bound.image ? ", image" : "");
 }
 
-Json findings_json(const Findings& found, const TrainedChoice& choice, const Standardiser& units) {
+Json findings_json(const Findings& found, const TrainedChoice& choice, const Spec& spec,
+                   const Standardiser& units) {
   const NetBound& bound = found.bound;
   Json json = {{"centre", units.y_mean()},
                {"bound", found.bound_or_infinity() * units.y_scale()},
                {"bounded", bound.bounded},
                {"interval", nullptr},
-               {"proof", proof_of(bound)}};
+               {"proof", proof_of(bound, spec)}};
   if (bound.bounded) {
     json["interval"] = interval_json(of_all(bound.outputs), units);
     json["intervals"] = Json::array();
@@ -183,7 +190,7 @@ Json findings_json(const Findings& found, const TrainedChoice& choice, const Sta
   return json;
 }
 
-std::string findings_text(const Findings& found, const TrainedChoice& choice,
+std::string findings_text(const Findings& found, const TrainedChoice& choice, const Spec& spec,
                           const Standardiser& units) {
   constexpr std::size_t kShown = 8;  // outputs
   const NetBound& bound = found.bound;
@@ -199,7 +206,7 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
     table.push_back({"proved: " + about_text(units) + " is at most",
                      brief_outward(bound.largest() * units.y_scale(), 5, 1)});
   else
-    table.push_back({"bound of " + about_text(units), proof_of(bound)});
+    table.push_back({"bound of " + about_text(units), proof_of(bound, spec)});
   table.push_back({fmt::format("largest found for |x| <= {:g}", choice.search.farthest),
                    brief(largest.value * units.y_scale(), 5)});
   table.push_back({"  at |x|", brief(largest.distance(), 5)});
@@ -212,9 +219,9 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice,
     text += fmt::format("{} outputs in all: summary.json has them\n", bound.outputs.size());
   if (bound.bounded)
     text += fmt::format("by the {} at word {}: its {} units stay {}; {}\n", name_of(bound.kind),
-                        bound.word, bound.width, place_of(bound), proof_of(bound));
+                        bound.word, bound.width, place_of(bound), proof_of(bound, spec));
   else if (!found.attack.beyond)
-    text += fmt::format("{}: nothing is proved\n", kNoBound);
+    text += fmt::format("{}: nothing is proved\n", no_bound(spec));
   return text + exceed_line(found.attack, units);
 }
 
@@ -268,13 +275,13 @@ int run_trained(const TrainedChoice& choice, Context& context) {
                     {"target", choice.target},
                     {"train_rows", rows.examples.rows},
                     {"standardise", choice.standardise}});
-  numbers.update(findings_json(found, choice, units));
+  numbers.update(findings_json(found, choice, net.spec(), units));
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));
   if (context.options.json)
     context.out << json_text(summary);
   else if (!context.options.quiet)
-    context.out << findings_text(found, choice, units);
+    context.out << findings_text(found, choice, net.spec(), units);
   check_kept(found.attack.largest.value, found.bound_or_infinity(), units);
   check(
       !(found.share.value > kKept), "certify",

@@ -9,12 +9,15 @@
 namespace keel {
 
 struct KernelMap {
-  enum class Kind { dense, relu, mixture, distribution, layer_norm };
+  enum class Kind { dense, relu, mixture, distribution, layer_norm, keep, add };
   Kind kind = Kind::dense;
 
   // dense: K <- weight K + bias, Theta <- weight Theta + from_k K + constant, K that from before.
   double weight = 1, bias = 0, from_k = 0;
   double constant = 0;  // layer_norm: added to Theta, too
+
+  // keep: K and Theta are kept. add: K <- K + K kept, Theta <- Theta + from_k K + Theta kept + gain
+  // K kept, K that from before: of what a residual made, and what it was given.
 
   // relu, mixture, distribution: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi']. layer_norm:
   // of gain u u', which stays with its unit, what the mean that is taken away leaves: gain m m' is
@@ -71,6 +74,10 @@ KEEL_HD KEEL_INLINE PairState mixture_share(bool odd, const KernelMap& map, Pair
   return {weight * m.value, weight * theta};
 }
 
+KEEL_HD inline PairState through_add(const KernelMap& map, PairState s, PairState kept) {
+  return {s.k + kept.k, s.theta + map.from_k * s.k + kept.theta + map.gain * kept.k};
+}
+
 /// kShare: there is a gain's share whose mean is taken away, which is rare.
 template <bool kShare>
 KEEL_HD inline PairState through_layer_norm(const KernelMap& map, PairState s, double means,
@@ -80,9 +87,11 @@ KEEL_HD inline PairState through_layer_norm(const KernelMap& map, PairState s, d
   return {(s.k - means) * scales, theta * scales + map.constant};
 }
 
-/// One input by itself: K and Theta at (x, x), and the mean of what the layer put out.
+/// One input by itself: K and Theta at (x, x), and the mean of what the layer put out; all of what
+/// is kept.
 struct Diagonal {
   double k, theta, mean;
+  double kept_k = 0, kept_theta = 0, kept_mean = 0;
 };
 
 /// Takes a diagonal through one map. emit(row, value) gets the map's table rows of this input.
@@ -130,8 +139,19 @@ KEEL_HD void follow(const KernelMap& map, Diagonal& d, Emit emit) {
       s = through_layer_norm<true>(map, s, taken * taken, scale * scale);
       break;
     }
+    case KernelMap::Kind::keep:
+      d.kept_k = d.k;
+      d.kept_theta = d.theta;
+      d.kept_mean = mean = d.mean;
+      break;
+    case KernelMap::Kind::add:
+      s = through_add(map, s, {d.kept_k, d.kept_theta});
+      mean = d.mean + d.kept_mean;
+      break;
   }
-  d = {s.k, s.theta, mean};
+  d.k = s.k;
+  d.theta = s.theta;
+  d.mean = mean;
 }
 
 }  // namespace keel

@@ -1,5 +1,6 @@
 #include "kernel_pairs.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -7,6 +8,8 @@
 
 namespace keel {
 namespace {
+
+constexpr int kCpuTiles = 4;  // of work: the state, and what a mixture makes of it
 
 struct MeanSquares {
   using Scalar = double;
@@ -107,6 +110,12 @@ struct Pairs {
           map.gain != 0 ? layer_norm<true>(g, map, count, a, b, k, t)
                         : layer_norm<false>(g, map, count, a, b, k, t);
           break;
+        case KernelMap::Kind::keep:
+          keep(g, at, count, k, t);
+          break;
+        case KernelMap::Kind::add:
+          add(g, map, at, count, k, t);
+          break;
       }
       a += map.rows() * n_a;
       b += map.rows() * n_b;
@@ -139,6 +148,30 @@ struct Pairs {
   }
 
   KEEL_HD double* home(int which, int64_t at) const { return work + which * work_stride + at; }
+
+  // What is kept lies in memory on a GPU too, whose registers are all taken, behind what a CPU
+  // needs.
+  template <class Group>
+  KEEL_HD double* kept(Group, int which, int64_t at) const {
+    return home(which + (Group::kMembers > 1 ? 0 : kCpuTiles), at);
+  }
+
+  template <class Group, class Row>
+  KEEL_HD void keep(Group g, int64_t at, int64_t count, const Row& k, const Row& t) const {
+    double *kept_k = kept(g, 0, at), *kept_t = kept(g, 1, at);
+    g.each(count, [&](auto j) {
+      kept_k[j] = k[j];
+      kept_t[j] = t[j];
+    });
+  }
+
+  template <class Group, class Row>
+  KEEL_HD void add(Group g, const KernelMap& map, int64_t at, int64_t count, Row& k, Row& t) const {
+    const double *kept_k = kept(g, 0, at), *kept_t = kept(g, 1, at);
+    g.each(count, [&](auto j) {
+      set(k, t, j, through_add(map, {k[j], t[j]}, {kept_k[j], kept_t[j]}));
+    });
+  }
 
   template <class Row, class Index>
   KEEL_HD static void set(Row& k, Row& t, Index j, PairState s) {
@@ -189,6 +222,10 @@ void check_table(const KernelMaps& maps, const Tensor& table, int64_t begin, int
 }  // namespace
 
 KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::move(maps)) {
+  const bool keeps = std::any_of(maps_.begin(), maps_.end(), [](const KernelMap& map) {
+    return map.kind == KernelMap::Kind::keep;
+  });
+  work_tiles_ = (device.is_cpu() ? kCpuTiles : 0) + (keeps ? 2 : 0);
   static_assert(std::is_trivially_copyable_v<KernelMap> && sizeof(KernelMap) % sizeof(double) == 0);
   table_rows_ = 3;
   for (const KernelMap& map : maps_) {
@@ -236,12 +273,11 @@ void kernel_pairs(const KernelMaps& maps, const KernelTile& tile, const Tensor& 
                         into_col >= 0 && into_col + cols <= into.size(1),
                     "kernel_pairs", "got into {}, wanted room for {} x {} at ({}, {})",
                     into.shape(), rows, cols, into_row, into_col);
-  for (const Tensor* tensor : {&tile.table_a, &tile.table_b, &tile.inner, &into})
-    check<DeviceError>(tensor->device() == maps.device(), "kernel_pairs",
-                       "got tables, inner or into on {}, maps on {}", tensor->device(),
+  for (const Tensor* tensor : {&tile.table_a, &tile.table_b, &tile.inner, &tile.work, &into})
+    check<DeviceError>(tensor->device() == maps.device() || tensor->elements() == 0, "kernel_pairs",
+                       "got tables, inner, work or into on {}, maps on {}", tensor->device(),
                        maps.device());
-  const bool on_cpu = maps.device().is_cpu();
-  check<ShapeError>(!on_cpu || tile.work.elements() >= 4 * rows * cols, "kernel_pairs",
+  check<ShapeError>(tile.work.elements() >= maps.work_tiles() * rows * cols, "kernel_pairs",
                     "got no work space for {} x {} pairs", rows, cols);
   dispatch(into.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -255,7 +291,7 @@ void kernel_pairs(const KernelMaps& maps, const KernelTile& tile, const Tensor& 
                          tile.col,
                          cols,
                          tile.inner.data<double>(),
-                         on_cpu ? tile.work.data<double>() : nullptr,
+                         maps.work_tiles() > 0 ? tile.work.data<double>() : nullptr,
                          rows * cols,
                          tile.rounding,
                          tile.lower,

@@ -24,9 +24,13 @@ class KernelMaps {
   /// Of a table: r = |x|^2 / n0; what each map keeps; K and Theta at (x, x) behind the last map.
   std::int64_t table_rows() const { return table_rows_; }
 
+  /// Of a tile's work space: on a GPU none, unless a residual's K and Theta are to be kept.
+  std::int64_t work_tiles() const { return work_tiles_; }
+
  private:
   std::vector<KernelMap> maps_;
   std::int64_t table_rows_;
+  std::int64_t work_tiles_;
   Tensor bytes_;
 };
 
@@ -41,7 +45,7 @@ struct KernelTile {
   Tensor table_a, table_b;
   std::int64_t row = 0, col = 0;
   Tensor inner;  ///< x.x' / n0 of the tile, float64 [rows, cols]
-  Tensor work;   ///< float64 [4, rows, cols] on the CPU; unused on a GPU
+  Tensor work;   ///< float64 [work_tiles(), rows, cols]
 
   /// Pairs whose r are equal and whose inner product differs from r by less than this, relatively,
   /// are one input: it is what rounding of inner products comes to.

@@ -67,6 +67,10 @@ KernelMap ActivationLayer::kernel_map(KernelContext& context) const {
         "got '{}' (word {}) on what another activation left, which is not Gaussian: wanted a dense "
         "layer between",
         spec_text({spec_}), context.word);
+  check(!context.averaged, "kernel_map",
+        "got '{}' (word {}) on a residual's sum with values of a norm's gain, which has no kernel "
+        "here: wanted a dense layer between, or that norm without a gain (affine=0)",
+        spec_text({spec_}), context.word);
   KernelMap map = map_of(spec_);
   map.gain = context.gain;
   context.gaussian = false;

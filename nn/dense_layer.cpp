@@ -45,6 +45,7 @@ KernelMap DenseLayer::kernel_map(KernelContext& context) const {
   context.width = width_;
   context.gaussian = true;
   context.gain = 0;
+  context.averaged = false;
   return map;
 }
 

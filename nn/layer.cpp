@@ -16,6 +16,10 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const DenseInit& init) 
       return std::make_unique<RmsNormLayer>(spec.affine, spec.eps);
     case LayerKind::batchnorm:
       return std::make_unique<BatchNormLayer>(spec.affine, spec.eps);
+    case LayerKind::residual:
+    case LayerKind::add:
+      fail("layer", "got {}, wanted what computes: a net keeps values and adds them by itself",
+           name_of(spec.kind));
     default:
       return std::make_unique<ActivationLayer>(spec);
   }

@@ -48,6 +48,9 @@ struct KernelContext {
   /// Affine layer norms whose gain's share of Theta, u u' in the unit of value u, nobody has
   /// averaged over units yet.
   double gain = 0;
+  /// Where a residual added values of such a gain its share is the average already: right for what
+  /// averages next, no activation's.
+  bool averaged = false;
 };
 
 class Layer {

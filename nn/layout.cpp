@@ -20,7 +20,7 @@ Tensor drawn(const ParameterLayout::Entry& entry, RandomKey key, DType dtype) {
 
 }  // namespace
 
-void ParameterLayout::push_back(std::int64_t layer, const ParameterSpec& parameter) {
+void ParameterLayout::push_back(const std::string& layer, const ParameterSpec& parameter) {
   constexpr std::int64_t kAlign = 16;
   entries_.push_back({fmt::format("{}.{}", layer, parameter.name), parameter.shape, elements_,
                       parameter.mean, parameter.stddev, parameter.scale, parameter.distribution});

@@ -15,7 +15,7 @@ namespace keel {
 class ParameterLayout {
  public:
   struct Entry {
-    std::string name;  ///< "2.weight": the layer's place in the SPEC, and the parameter
+    std::string name;  ///< "2.weight": the layer's number_of() in the SPEC, and its own
     Shape member;      ///< shape within one member
     std::int64_t begin;
     double mean, stddev, scale;  ///< as in ParameterSpec
@@ -23,7 +23,10 @@ class ParameterLayout {
   };
 
   explicit ParameterLayout(std::int64_t members) : members_(members) {}
-  void push_back(std::int64_t layer, const ParameterSpec& parameter);
+  void push_back(const std::string& layer, const ParameterSpec& parameter);
+  void push_back(std::int64_t layer, const ParameterSpec& parameter) {
+    push_back(fmt::to_string(layer), parameter);
+  }
 
   const std::vector<Entry>& entries() const { return entries_; }
   std::int64_t members() const { return members_; }

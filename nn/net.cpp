@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../kernels/arithmetic.h"
 #include "../kernels/layer_norm.h"
 
 namespace keel {
@@ -36,6 +37,7 @@ Net::Net(Undrawn, Spec spec, std::int64_t input_width, NetOptions options)
       layout_(options_.members) {
   check(!spec_.empty(), "net", "got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
   check<ShapeError>(input_width >= 1, "net", "got input width {}, wanted at least 1", input_width);
+  check_residuals(spec_);
   std::int64_t width = widest_ = input_width;
   bool first_dense = true;
   for (const LayerSpec& layer : spec_) {
@@ -43,11 +45,12 @@ Net::Net(Undrawn, Spec spec, std::int64_t input_width, NetOptions options)
                    options_.weights};
     if (layer.kind == LayerKind::dense && std::exchange(first_dense, false))
       init.sigma_w2 = options_.first_sigma_w2.value_or(options_.sigma_w2);
-    layers_.push_back(make_layer(layer, init));
     first_parameter_.push_back(layout_.entries().size());
-    const std::int64_t word = word_of(spec_, layers_.size() - 1);
+    layers_.push_back(joins(layer.kind) ? nullptr : make_layer(layer, init));
+    if (!layers_.back()) continue;
+    const std::string number = number_of(spec_, layers_.size() - 1);
     for (const ParameterSpec& parameter : layers_.back()->parameters(width))
-      layout_.push_back(word - 1, parameter);
+      layout_.push_back(number, parameter);
     width = layers_.back()->output_width(width);
     widest_ = std::max(widest_, width);
   }
@@ -137,9 +140,15 @@ Var Net::forward(const Var& x, std::span<const Var> parameters, std::size_t laye
   check_input("net", x.value());
   check<ShapeError>(parameters.size() == layout_.entries().size(), "net",
                     "got {} parameters, wanted {}", parameters.size(), layout_.entries().size());
-  Var value = x;
-  for (const Step& step : plan_)
-    if (step.layer < layers) value = run(step, value, parameters);
+  Var value = x, kept = x;
+  for (const Step& step : plan_) {
+    if (step.layer >= layers) break;
+    const LayerKind kind = spec_[step.layer].kind;
+    if (kind == LayerKind::residual)
+      kept = value;
+    else
+      value = kind == LayerKind::add ? add(kept, value) : run(step, value, parameters);
+  }
   return value;
 }
 

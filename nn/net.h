@@ -98,7 +98,7 @@ class Net {
   Spec spec_;
   std::int64_t input_width_, output_width_ = 0, widest_ = 0;
   NetOptions options_;
-  std::vector<std::shared_ptr<const Layer>> layers_;
+  std::vector<std::shared_ptr<const Layer>> layers_;  // none for what joins
   std::vector<std::size_t> first_parameter_;  // of each layer, and the total behind the last
   std::vector<Step> plan_;
   ParameterLayout layout_;

@@ -14,11 +14,11 @@ namespace {
 
 constexpr const char* kKnown =
     "dense(width), relu, leakyrelu(slope=0.01), gelu, silu, tanh, identity, batchnorm, rmsnorm, "
-    "layernorm or layernorm(affine=0, eps=0)";
-constexpr std::string_view kIdentity = "identity";
+    "layernorm, layernorm(affine=0, eps=0) or residual(words)";
+constexpr std::string_view kIdentity = "identity", kResidual = "residual";
 constexpr const char* kOfNorm = "affine=0|1 or eps=value";
 
-// All but dense, whose option is its width.
+// All but dense, whose option is its width, and residual, which has words.
 constexpr struct {
   LayerKind kind;
   const char* name;
@@ -45,6 +45,16 @@ struct Word {
   std::string at() const { return fmt::format("'{}' (word {})", shown(text), position); }
 };
 
+// Of the parenthesis at `open`; npos where there is none.
+std::size_t closing(std::string_view text, std::size_t open) {
+  int depth = 0;
+  for (std::size_t at = open; at < text.size(); ++at) {
+    depth += (text[at] == '(') - (text[at] == ')');
+    if (depth == 0) return at;
+  }
+  return text.npos;
+}
+
 // Blanks within parentheses belong to the word.
 Word next_word(std::string_view& rest, int position) {
   std::size_t end = 0;
@@ -57,8 +67,10 @@ Word next_word(std::string_view& rest, int position) {
   word.text = trim(rest.substr(0, end));
   rest = trim(rest.substr(end));
 
-  const std::size_t open = word.text.find('('), close = word.text.find(')');
+  const std::size_t open = word.text.find('(');
+  std::size_t close = word.text.find(')');
   word.name = word.text.substr(0, std::min(open, close));
+  if (word.name == kResidual && open != word.text.npos) close = closing(word.text, open);
   word.has_parentheses = open != word.text.npos;
   if (!word.has_parentheses) {
     check(close == word.text.npos, "spec", "got {}, wanted no ')' without '('", word.at());
@@ -143,6 +155,46 @@ LayerSpec parse_layer(const Word& word) {
   fail("spec", "unknown layer {}, wanted {}", word.at(), kKnown);
 }
 
+// Words of a SPEC to its layers.
+struct Parser {
+  Spec spec;
+  Word last;                    // that was read
+  int read = 0;                 // words
+  std::int64_t identities = 0;  // ahead of the next layer
+  bool begun = false;           // with a dense layer
+
+  void take(std::string_view rest, bool within) {
+    while (!rest.empty()) {
+      last = next_word(rest, ++read);
+      if (is_identity(last))
+        ++identities;
+      else if (last.name == kResidual)
+        residual(last, within);
+      else
+        push(parse_layer(last));
+    }
+  }
+
+ private:
+  void push(LayerSpec layer) {
+    begun = begun || layer.kind == LayerKind::dense;
+    check(begun || layer.kind == LayerKind::batchnorm, "spec",
+          "got {} as the first layer, wanted dense(width)", last.at());
+    layer.identities = std::exchange(identities, 0);
+    spec.push_back(layer);
+  }
+
+  void residual(const Word& word, bool within) {
+    check(!within, "spec", "got {} within a residual, wanted other words there", word.at());
+    const std::string_view words = trim(word.inside);
+    check(!words.empty(), "spec", "got {}, wanted residual(words), as in residual(dense(8) relu)",
+          word.at());
+    push({.kind = LayerKind::residual});
+    take(words, true);
+    push({.kind = LayerKind::add});
+  }
+};
+
 std::string layer_text(const LayerSpec& layer) {
   if (layer.kind == LayerKind::dense) return fmt::format("dense({})", layer.width);
   std::string options;
@@ -161,8 +213,10 @@ std::string layer_text(const LayerSpec& layer) {
 const char* name_of(LayerKind kind) {
   for (const auto& known : kNames)
     if (known.kind == kind) return known.name;
-  return "dense";
+  return kind == LayerKind::dense ? "dense" : kind == LayerKind::residual ? "residual" : "add";
 }
+
+bool joins(LayerKind kind) { return kind == LayerKind::residual || kind == LayerKind::add; }
 
 bool normalises_rows(LayerKind kind) {
   return kind == LayerKind::layernorm || kind == LayerKind::rmsnorm;
@@ -177,35 +231,50 @@ double default_eps(LayerKind kind) {
 Spec parse_spec(std::string_view text) {
   std::string_view rest = trim(text);
   check(!rest.empty(), "spec", "got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
-  Spec spec;
-  Word word;
-  std::int64_t identities = 0;
-  bool begun = false;  // with a dense layer
-  for (int position = 1; !rest.empty(); ++position) {
-    word = next_word(rest, position);
-    if (is_identity(word)) {
-      ++identities;
-      continue;
-    }
-    spec.push_back(parse_layer(word));
-    spec.back().identities = std::exchange(identities, 0);
-    begun = begun || spec.back().kind == LayerKind::dense;
-    check(begun || spec.back().kind == LayerKind::batchnorm, "spec",
-          "got {} as the first layer, wanted dense(width)", word.at());
-  }
-  check(identities == 0 && spec.back().kind == LayerKind::dense, "spec",
-        "got {} as the last layer, wanted dense(k) for k outputs", word.at());
-  return spec;
+  Parser parser;
+  parser.take(rest, false);
+  check(parser.identities == 0 && parser.spec.back().kind == LayerKind::dense, "spec",
+        "got {} as the last layer, wanted dense(k) for k outputs", parser.last.at());
+  check_residuals(parser.spec);
+  return std::move(parser.spec);
 }
 
 std::string spec_text(const Spec& spec) {
   std::string text;
   for (const LayerSpec& layer : spec) {
     for (std::int64_t i = 0; i < layer.identities; ++i) text += std::string(kIdentity) + " ";
-    text += layer_text(layer) + " ";
+    if (layer.kind == LayerKind::residual) {
+      text += std::string(kResidual) + "(";
+      continue;
+    }
+    if (layer.kind == LayerKind::add && text.ends_with(' ')) text.pop_back();
+    text += (layer.kind == LayerKind::add ? ")" : layer_text(layer)) + " ";
   }
   if (!text.empty()) text.pop_back();
   return text;
+}
+
+void check_residuals(const Spec& spec) {
+  std::int64_t width = 0, taken = 0, word = 0;  // of the residual that is open
+  for (std::size_t i = 0; i < spec.size(); ++i) {
+    if (spec[i].kind == LayerKind::dense) width = spec[i].width;
+    if (spec[i].kind == LayerKind::residual) {
+      check(width > 0 && word == 0, "spec",
+            "got a residual at word {}, wanted it behind a dense layer and in no other residual",
+            word_of(spec, i));
+      taken = width;
+      word = word_of(spec, i);
+    }
+    if (spec[i].kind == LayerKind::add) {
+      check(word > 0 && spec[i - 1].kind != LayerKind::residual, "spec",
+            "got an end of a residual behind word {}, wanted words within it", word_of(spec, i));
+      check<ShapeError>(width == taken, "spec",
+                        "the residual at word {} takes {} units and gives {}, wanted as many", word,
+                        taken, width);
+      word = 0;
+    }
+  }
+  check(word == 0, "spec", "got a residual at word {} without an end", word);
 }
 
 Spec without_batch_norms(const Spec& spec) {
@@ -227,8 +296,28 @@ std::int64_t word_of(const Spec& spec, std::size_t layer) {
   check<ShapeError>(layer < spec.size(), "spec", "got layer {}, wanted one of the {} there are",
                     layer, spec.size());
   std::int64_t word = 0;
-  for (std::size_t i = 0; i <= layer; ++i) word += spec[i].identities + 1;
+  for (std::size_t i = 0; i <= layer; ++i)
+    word += spec[i].identities + (spec[i].kind == LayerKind::add ? 0 : 1);
   return word;
+}
+
+std::string number_of(const Spec& spec, std::size_t layer) {
+  check<ShapeError>(layer < spec.size(), "spec", "got layer {}, wanted one of the {} there are",
+                    layer, spec.size());
+  std::int64_t outer = -1, inner = -1;
+  bool within = false;
+  for (std::size_t i = 0; i <= layer; ++i) {
+    (within ? inner : outer) += spec[i].identities;
+    if (spec[i].kind == LayerKind::add) {
+      within = false;
+      continue;
+    }
+    ++(within ? inner : outer);
+    if (spec[i].kind != LayerKind::residual) continue;
+    inner = -1;
+    within = i != layer;
+  }
+  return within ? fmt::format("{}.{}", outer, inner) : fmt::to_string(outer);
 }
 
 }  // namespace keel

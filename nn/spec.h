@@ -8,10 +8,27 @@
 
 namespace keel {
 
-enum class LayerKind { dense, relu, leakyrelu, gelu, silu, tanh, layernorm, rmsnorm, batchnorm };
+/// residual(...) is two of them: where the words within it begin, and where what they make is added
+/// to what they were given.
+enum class LayerKind {
+  dense,
+  relu,
+  leakyrelu,
+  gelu,
+  silu,
+  tanh,
+  layernorm,
+  rmsnorm,
+  batchnorm,
+  residual,
+  add
+};
 
 /// The word of a SPEC, without options: "layernorm".
 const char* name_of(LayerKind kind);
+
+/// residual or add: no layer, but where values are kept, and added again.
+bool joins(LayerKind kind);
 
 /// layernorm or rmsnorm: each sample's units over their deviation, or over their root mean square.
 bool normalises_rows(LayerKind kind);
@@ -29,21 +46,31 @@ struct LayerSpec {
   bool affine = true;           ///< of a norm: with gain and bias; rmsnorm: with gain
   double eps = 1e-5;            ///< of a norm: added to variance, or mean square; see default_eps
   double slope = 0.01;          ///< leakyrelu: of numbers below 0, from 0 to 1
-  std::int64_t identities = 0;  ///< words `identity` ahead of it
+  std::int64_t identities = 0;  ///< words `identity` ahead of it; add: of the end
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
 using Spec = std::vector<LayerSpec>;
 
 /// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), gelu, silu, tanh, layernorm or
-/// layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same options, separated by
-/// blanks; the first, but for batchnorms, and the last are dense. A word `identity` does nothing,
-/// and only counts where layers are numbered: it stands for a Dropout or Flatten of PyTorch's.
-/// Throws keel::Error that quotes the wrong word.
+/// layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same options, and
+/// residual(words), x + words(x), separated by blanks; the first, but for batchnorms, and the last
+/// are dense. A word `identity` does nothing, and only counts where layers are numbered: it stands
+/// for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes the wrong word, and what
+/// check_residuals() throws.
 Spec parse_spec(std::string_view text);
 
-/// The place of a layer in the SPEC's text, counted from 1.
+/// Throws keel::Error unless every residual stands behind a dense layer, has an end and none within
+/// it, and gives as many units as it takes.
+void check_residuals(const Spec& spec);
+
+/// The place of a layer in the SPEC's text, counted from 1; an add's is that of the last word
+/// before it.
 std::int64_t word_of(const Spec& spec, std::size_t layer);
+
+/// What a torch.nn.Sequential calls the layer: its place, from 0, or within a residual that of the
+/// residual and its own there, "2.0".
+std::string number_of(const Spec& spec, std::size_t layer);
 
 /// With a word `identity` for every batchnorm: the net whose weights take them in
 /// (batch_norm_fold.h).

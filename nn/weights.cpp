@@ -24,7 +24,7 @@ std::vector<std::string> parameter_names(const Net& net, const Spec& spec,
     if (spec[i].kind == LayerKind::batchnorm) continue;
     for (std::size_t p = net.first_parameter(own); p < net.first_parameter(own + 1); ++p) {
       const std::string& entry = net.layout().entries()[p].name;
-      names.push_back(layers[i] + entry.substr(entry.find('.')));
+      names.push_back(layers[i] + entry.substr(entry.rfind('.')));
     }
     ++own;
   }
@@ -107,7 +107,7 @@ std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::st
   std::size_t with_weights = 0;
   for (std::size_t i = 0; i < spec.size(); ++i) {
     const bool named = has_weights(spec[i]) && with_weights < modules.size();
-    names.push_back(named ? modules[with_weights] : fmt::to_string(word_of(spec, i) - 1));
+    names.push_back(named ? modules[with_weights] : number_of(spec, i));
     with_weights += has_weights(spec[i]);
   }
   check(modules.empty() || with_weights == modules.size(), "weights",

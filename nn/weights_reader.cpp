@@ -17,12 +17,15 @@ std::string_view ahead_of_number(std::string_view name) {
                                                             : std::string_view();
 }
 
-// Without what all tensors' names begin with, in the notes on shared tensors too.
+// Without what all tensors' names begin with, in the notes on shared tensors too: within a residual
+// a layer has two numbers.
 void strip_common(SafeTensors& content) {
   if (content.tensors.empty()) return;
-  const std::string ahead(ahead_of_number(content.tensors[0].first));
+  std::string ahead(ahead_of_number(content.tensors[0].first));
   for (const auto& [name, tensor] : content.tensors)
-    if (ahead_of_number(name) != ahead) return;
+    if (ahead_of_number(name).size() < ahead.size()) ahead = ahead_of_number(name);
+  for (const auto& [name, tensor] : content.tensors)
+    if (!ahead_of_number(name).starts_with(ahead)) return;
   for (auto& [name, tensor] : content.tensors) name.erase(0, ahead.size());
   std::map<std::string, std::string> notes;
   for (const auto& [key, text] : content.metadata) {
@@ -43,11 +46,14 @@ std::string place_of(const SafeTensors& content, const std::string& name) {
 
 // A layer behind the SPEC's last one: the file's net has words that the SPEC does not.
 bool has_more_layers(const std::set<std::string>& names, const Spec& spec) {
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+  const auto number = [](const std::string& name) {
     std::int64_t layer = -1;
     std::from_chars(name.data(), name.data() + name.size(), layer);
-    return layer >= word_of(spec, spec.size() - 1);
-  });
+    return layer;
+  };
+  const std::int64_t last = number(number_of(spec, spec.size() - 1));
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return number(name) > last; });
 }
 
 }  // namespace

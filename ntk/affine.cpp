@@ -1,5 +1,6 @@
 #include "affine.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "length.h"
@@ -41,12 +42,31 @@ Vector affine_at(const Affine& affine, const Vector& x) {
   return result;
 }
 
-Affine identity_map(std::int64_t width) {
-  Affine affine{width, width, Vector(static_cast<std::size_t>(width * width)),
-                Vector(static_cast<std::size_t>(width))};
-  for (std::int64_t i = 0; i < width; ++i)
-    affine.weight[static_cast<std::size_t>(i * width + i)] = 1;
+Affine identity_map(std::int64_t width) { return identities(1, 1, width); }
+
+Affine identities(std::int64_t rows, std::int64_t cols, std::int64_t width) {
+  const auto outputs = static_cast<std::size_t>(rows * width),
+             inputs = static_cast<std::size_t>(cols * width),
+             each = static_cast<std::size_t>(width);
+  Affine affine{rows * width, cols * width, Vector(outputs * inputs), Vector(outputs)};
+  for (std::size_t i = 0; i < outputs; ++i)
+    for (std::size_t j = i % each; j < inputs; j += each) affine.weight[i * inputs + j] = 1;
   return affine;
+}
+
+Affine beside_identity(const Affine& map, std::int64_t width) {
+  if (width == 0) return map;
+  Affine result{map.outputs + width, map.inputs + width, {}, map.bias};
+  result.bias.resize(static_cast<std::size_t>(result.outputs));
+  const auto inputs = static_cast<std::size_t>(map.inputs),
+             outputs = static_cast<std::size_t>(map.outputs),
+             all = static_cast<std::size_t>(result.inputs);
+  result.weight.resize(result.bias.size() * all);
+  for (std::size_t i = 0; i < outputs; ++i)
+    std::copy_n(&map.weight[i * inputs], inputs, &result.weight[i * all]);
+  for (std::size_t i = outputs; i < result.bias.size(); ++i)
+    result.weight[i * all + inputs + i - outputs] = 1;
+  return result;
 }
 
 Affine composed(const Affine& second, const Affine& first) {

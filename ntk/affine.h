@@ -28,6 +28,12 @@ std::vector<double> affine_at(const Affine& affine, const std::vector<double>& x
 
 Affine identity_map(std::int64_t width);
 
+/// `rows` by `cols` identities: two above each other give x twice, two side by side a sum.
+Affine identities(std::int64_t rows, std::int64_t cols, std::int64_t width);
+
+/// Of `map`'s inputs and `width` more, which come out behind its outputs as they are.
+Affine beside_identity(const Affine& map, std::int64_t width);
+
 /// `second` after `first`.
 Affine composed(const Affine& second, const Affine& first);
 

@@ -29,11 +29,12 @@ struct Piece {
 
 bool tighter(const Piece& a, const Piece& b) { return a.bound() < b.bound(); }
 
-// A kink, behind which it is a line; else the middle. Nothing where there is none to cut.
+// A kink, behind which it is a line; else the middle. Nothing where there is none to cut, as in a
+// line.
 std::optional<double> cut_of(const Units& units, std::size_t j) {
   const double low = units.low[j], high = units.high[j], scale = units.scale[j];
   const double at = units.activation.kinked() ? -units.origin[j] / scale : low + (high - low) / 2;
-  if (!(scale > 0 && at > low && at < high)) return std::nullopt;
+  if (j + units.kept >= units.size() || !(scale > 0 && at > low && at < high)) return std::nullopt;
   return at;
 }
 

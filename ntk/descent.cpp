@@ -18,7 +18,7 @@ double slope(const Units& units, std::size_t j) {
   const double low = units.origin[j] + units.scale[j] * units.low[j];
   const double high = units.origin[j] + units.scale[j] * units.high[j];
   if (!(high > low)) return 0;
-  return (units.activation(high) - units.activation(low)) / (high - low);
+  return (units.phi(j)(high) - units.phi(j)(low)) / (high - low);
 }
 
 // 0 where there is none: a step of that size changes nothing.
@@ -54,11 +54,12 @@ Start start_of(const Multipliers& at, const std::vector<Units>& layers, const Ve
     const auto n = static_cast<double>(all.size());
     double mean = 0, scale = 0, kappas = 0;
     for (std::size_t j = 0; j < all.size(); ++j) {
-      const double size = w[j] * all.activation.spread(all.scale[j]);
+      const double size = w[j] * all.phi(j).spread(all.scale[j]);
       mean += std::abs(size) / n;
       scale += all.scale[j] / n;
       start.x[at.sigma[l] + j] = w[j] * all.scale[j] * slope(all, j);
-      const bool bent = all.origin[j] + all.scale[j] * all.low[j] < 0 &&
+      const bool bent = j + all.kept < all.size() &&
+                        all.origin[j] + all.scale[j] * all.low[j] < 0 &&
                         all.origin[j] + all.scale[j] * all.high[j] > 0;
       const double kappa = !bent ? 0 : size > 0 ? size * root / 4 : size / 2;
       if (l == 0 && at.kappas > 1) start.x[at.coupling[0].kappa + j] = kappa;

@@ -33,8 +33,8 @@ Vector centres(const Units& units, double spread) {
   Vector result;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const double step = spread * units.scale[i];
-    result.push_back(0.5 * (units.activation(units.origin[i] + step) +
-                            units.activation(units.origin[i] - step)));
+    const Activation& phi = units.phi(i);
+    result.push_back(0.5 * (phi(units.origin[i] + step) + phi(units.origin[i] - step)));
   }
   return result;
 }
@@ -50,6 +50,7 @@ void set_ends(Units& units, const std::vector<Interval>& intervals) {
 Units first_units(const Tail& tail, const UnitRows& rows, const std::vector<Interval>& intervals) {
   Units units;
   units.activation = tail.activations[0];
+  units.kept = tail.kept[0];
   units.origin = tail.affine[0].bias;
   units.scale = tail.set.box ? Vector(rows.lengths().size(), 1.0) : rows.lengths();
   units.summed = output_sizes(tail.affine[0]);

@@ -133,7 +133,7 @@ InfiniteKernel::Scratch InfiniteKernel::scratch(int64_t rows, int64_t cols) cons
   const auto take = [&](int64_t tiles) {
     return Tensor::empty({tiles * rows * cols}, DType::f64, device());
   };
-  return {take(1), device().is_cpu() ? take(4) : Tensor(), {}};
+  return {take(1), take(maps_->work_tiles()), {}};
 }
 
 void InfiniteKernel::tile(const Inputs& a, const Inputs& b, const Block& block, bool lower,
@@ -263,7 +263,7 @@ double InfiniteKernel::entry(double r, double r2, double c) const {
   tile.table_a = tile.table_b = table;
   tile.col = 1;
   tile.inner = Tensor::full({1, 1}, c, DType::f64);
-  tile.work = Tensor::empty({4}, DType::f64);
+  tile.work = Tensor::empty({host_maps_->work_tiles()}, DType::f64);
   tile.theta = output_ == KernelOutput::ntk;
   kernel_pairs(*host_maps_, tile, value, 0, 0);
   return value.item();

@@ -10,6 +10,25 @@ namespace {
 
 constexpr double kLargest = 1e150;  // of a diagonal: products of two must not overflow
 
+// What a residual is given and what it makes of it are independent where the latter is Gaussian:
+// its last weights are its own, of mean 0. So their K and Theta add up. Gains that still wait for
+// an average over units get it here, each of its own values.
+KernelMap add_map(const Spec& spec, std::size_t layer, const KernelContext& kept,
+                  KernelContext& context) {
+  check(context.gaussian, "infinite_kernel",
+        "got a residual whose last word {} is an activation or stands behind one: wanted a dense "
+        "layer at its end",
+        word_of(spec, layer));
+  KernelMap map;
+  map.kind = KernelMap::Kind::add;
+  map.gain = kept.gain;
+  map.from_k = context.gain;
+  context.gaussian = kept.gaussian;
+  context.averaged = context.averaged || kept.averaged || kept.gain > 0 || context.gain > 0;
+  context.gain = 0;
+  return map;
+}
+
 }  // namespace
 
 std::vector<KernelMap> kernel_maps(const Spec& spec, std::int64_t input_width,
@@ -21,12 +40,22 @@ std::vector<KernelMap> kernel_maps(const Spec& spec, std::int64_t input_width,
         spec_text(spec));
   check<ShapeError>(input_width >= 1, "infinite_kernel", "got input width {}, wanted at least 1",
                     input_width);
+  check_residuals(spec);
   std::vector<KernelMap> maps;
-  KernelContext context;
+  KernelContext context, kept;
   context.width = input_width;
   bool first_dense = true;
   for (const LayerSpec& layer : spec) {
-    context.word += layer.identities + 1;
+    context.word = word_of(spec, maps.size());
+    if (layer.kind == LayerKind::residual) {
+      kept = context;
+      maps.push_back({.kind = KernelMap::Kind::keep});
+      continue;
+    }
+    if (layer.kind == LayerKind::add) {
+      maps.push_back(add_map(spec, maps.size(), kept, context));
+      continue;
+    }
     DenseInit init{options.parameterisation, options.sigma_w2, options.sigma_b2};
     if (layer.kind == LayerKind::dense && std::exchange(first_dense, false))
       init.sigma_w2 = options.first_sigma_w2.value_or(options.sigma_w2);

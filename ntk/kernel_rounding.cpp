@@ -26,13 +26,14 @@ double smallest_scale2(const Mixture& mixture) {
 // Of 2 Phi(u / s) - 1, whose slope is (2/pi) / sqrt(D), a slope moves by q c / D of itself, D at
 // least 2 q s^2 where inputs are parallel, a gain's share by three times that; and its K, no longer
 // a multiple of the one before, by E[phi'^2] q c, which is at most 2 (1 + sqrt(q) / s) c of
-// E[phi^2].
+// E[phi^2]. Where two kernels add up, what each is off by, relatively, the sum is at most.
 double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, double cosine) {
   constexpr double kOfMean = std::numbers::pi / (std::numbers::pi - 1);
   constexpr double kRounded = 8 * std::numeric_limits<double>::epsilon();
   double sum = 0;
   std::int64_t row = 1;
-  bool has_mean = false;
+  bool has_mean = false, kept_mean = false;
+  double kept_sum = 0, kept_cosine = 0;
   const auto largest_q = [&] {
     double largest = 0;
     for (double q : table[row].to_vector<double>()) largest = std::max(largest, q);
@@ -67,6 +68,16 @@ double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, 
         if (map.centred == 0) break;  // the mean stays
         if (has_mean) cosine *= kOfMean;
         has_mean = false;
+        break;
+      case KernelMap::Kind::keep:
+        kept_sum = sum;
+        kept_cosine = cosine;
+        kept_mean = has_mean;
+        break;
+      case KernelMap::Kind::add:
+        sum = std::max(sum, kept_sum);
+        cosine = std::max(cosine, kept_cosine) + kRounded;
+        has_mean = has_mean || kept_mean;
         break;
     }
     row += map.rows();

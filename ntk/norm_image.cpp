@@ -59,7 +59,7 @@ std::optional<Tail> homogeneous(const Affine& map, const Vector& generators, dou
   tail.set.half = true;
   tail.affine.push_back({map.outputs + 1, map.inputs + 1, std::move(all), Vector(rows + 1),
                          std::move(sizes), Vector(rows + 1)});
-  tail.activations.push_back(LayerSpec{.kind = LayerKind::leakyrelu, .slope = slope});
+  tail.push_back(LayerSpec{.kind = LayerKind::leakyrelu, .slope = slope});
   return tail;
 }
 

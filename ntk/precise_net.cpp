@@ -91,7 +91,7 @@ std::vector<double> evaluate_precisely(const Net& net, const std::vector<double>
                     "evaluate_precisely", "got {} numbers for {} members of {} inputs, wanted one",
                     x.size(), net.members(), net.input_width());
   net.check_rows_apart("evaluate_precisely");
-  std::vector<Wide> values;
+  std::vector<Wide> values, kept;
   for (double value : x) values.push_back({value, 0});
   std::size_t p = 0;
   for (const LayerSpec& layer : net.spec()) {
@@ -106,6 +106,10 @@ std::vector<double> evaluate_precisely(const Net& net, const std::vector<double>
       for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = values[i] * gain[i] + Wide{bias[i], 0};
       p += centred ? 2 : 1;
+    } else if (layer.kind == LayerKind::residual) {
+      kept = values;
+    } else if (layer.kind == LayerKind::add) {
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = values[i] + kept[i];
     } else {
       for (Wide& value : values) value = activated(layer, value);
     }

@@ -178,7 +178,23 @@ void through_layer_norm(const KernelMap& map, Cell& c) {
   if (map.centred != 0) c.mean = {0, 0};  // else it shrinks as the root of K does
 }
 
-void through(const KernelMap& map, Cell& c) {
+// Shares of the sum's K weigh the ratios: as a cell shrinks, so does what they may be.
+void through_add(const KernelMap& map, const Cell& kept, Cell& c) {
+  const auto share = [](Range part, Range other) {
+    return both({0, 1}, Range{(part / (Range{part.lo, part.lo} + Range{other.hi, other.hi})).lo,
+                              (part / (Range{part.hi, part.hi} + Range{other.lo, other.lo})).hi});
+  };
+  const auto shifted = [](Range ratio, double by) { return ratio + Range{by, by}; };
+  const Range of_kept = share(kept.k, c.k), of_made = share(c.k, kept.k);
+  const Range ratio =
+      of_kept * shifted(kept.ratio, map.gain) + of_made * shifted(c.ratio, map.from_k);
+  c.theta = c.theta + map.from_k * c.k + kept.theta + map.gain * kept.k;
+  c.k = c.k + kept.k;
+  c.ratio = both(ratio, c.theta / c.k);
+  c.mean = of_kept * kept.mean;
+}
+
+void through(const KernelMap& map, Cell& c, Cell& kept) {
   switch (map.kind) {
     case KernelMap::Kind::dense:
       return through_dense(map, c);
@@ -190,13 +206,44 @@ void through(const KernelMap& map, Cell& c) {
       return through_distribution(map, c);
     case KernelMap::Kind::layer_norm:
       return through_layer_norm(map, c);
+    case KernelMap::Kind::keep:
+      kept = c;
+      return;
+    case KernelMap::Kind::add:
+      return through_add(map, kept, c);
+  }
+}
+
+/// Exponents of |x|, far away, of K and Theta.
+struct Growth {
+  double k = 2, theta = 2;
+};
+
+// A norm divides both by K. A tanh leaves K no more than 1, but Theta is multiplied by E[phi'^2],
+// which falls like r^-1/2 only where K grew like r; no norm behind divides it any more.
+void follow(const KernelMap& map, Growth& g, Growth& kept) {
+  switch (map.kind) {
+    case KernelMap::Kind::layer_norm:
+      g = {0, g.theta - g.k};
+      break;
+    case KernelMap::Kind::distribution:
+      g = {0, g.theta - 0.5 * g.k};
+      break;
+    case KernelMap::Kind::keep:
+      kept = g;
+      break;
+    case KernelMap::Kind::add:
+      g = {std::max(g.k, kept.k), std::max(g.theta, kept.theta)};
+      break;
+    default:
+      break;
   }
 }
 
 double upper_bound(const std::vector<KernelMap>& maps, bool theta, double r_lo, double r_hi) {
-  Cell c;
+  Cell c, kept;
   c.k = {r_lo, r_hi};
-  for (const KernelMap& map : maps) through(map, c);
+  for (const KernelMap& map : maps) through(map, c, kept);
   return theta ? c.theta.hi : c.k.hi;
 }
 
@@ -211,16 +258,12 @@ double value_at(const std::vector<KernelMap>& maps, bool theta, double r) {
 Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   Supremum found;
   bool without_eps = false;
-  found.growth = 2;
+  Growth growth, kept;
   for (const KernelMap& map : maps) {
-    const bool normalises = map.kind == KernelMap::Kind::layer_norm;
-    without_eps = without_eps || (normalises && map.eps == 0);
-    if (found.growth != 2) continue;
-    // A norm divides K and Theta, which grow alike, like r. A tanh leaves K no more than 1, but
-    // Theta is multiplied by E[phi'^2], which falls like r^-1/2 only; no norm behind divides it.
-    if (normalises) found.growth = 0;
-    if (map.kind == KernelMap::Kind::distribution) found.growth = theta ? 1 : 0;
+    without_eps = without_eps || (map.kind == KernelMap::Kind::layer_norm && map.eps == 0);
+    follow(map, growth, kept);
   }
+  found.growth = theta ? growth.theta : growth.k;
   if (found.growth > 0) {
     found.value = found.at = found.limit = kInfinity;
     return found;

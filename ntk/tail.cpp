@@ -49,13 +49,17 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
 }
 
 // Index of the last layernorm or rmsnorm, or else of the first tanh; the SPEC's length where there
-// is none.
+// is none, or a norm behind it. What is within a residual does not count: x passes it by.
 std::size_t bounding_word(const Spec& spec) {
-  for (std::size_t i = spec.size(); i-- > 0;)
-    if (normalises_rows(spec[i].kind)) return i;
-  for (std::size_t i = 0; i < spec.size(); ++i)
-    if (bounds_rows(spec[i].kind)) return i;
-  return spec.size();
+  std::size_t norm = spec.size(), tanh = spec.size(), within = 0;
+  bool inside = false;
+  for (std::size_t i = 0; i < spec.size(); ++i) {
+    inside = spec[i].kind == LayerKind::residual || (inside && spec[i].kind != LayerKind::add);
+    if (normalises_rows(spec[i].kind)) (inside ? within : norm) = i;
+    if (spec[i].kind == LayerKind::tanh && !inside) tanh = std::min(tanh, i);
+  }
+  const std::size_t found = norm < spec.size() ? norm : tanh;
+  return within > found ? spec.size() : found;
 }
 
 // Of the layer at `layer`, if that is an activation.
@@ -65,6 +69,8 @@ std::optional<Activation> activation_at(const Spec& spec, std::size_t layer) {
     case LayerKind::layernorm:
     case LayerKind::rmsnorm:
     case LayerKind::batchnorm:
+    case LayerKind::residual:
+    case LayerKind::add:
       return std::nullopt;
     default:
       return spec[layer];
@@ -145,7 +151,7 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
   if (before.set.rank > kMostVariables) return std::nullopt;
   before.direct = maps.empty();
   before.affine.push_back(all_after(affine_of(net, from - 1, before.set)));
-  before.activations.push_back(phi);
+  before.push_back(phi);
   if (!large) return std::nullopt;
   return Before{std::move(before)};
 }
@@ -162,6 +168,54 @@ std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, cons
   return image->bounded() ? image : nullptr;
 }
 
+// Puts the words behind the norm, or tanh, into a tail. Within a residual all values are followed
+// by those of x, which is to be added at its end.
+class Behind {
+ public:
+  Behind(Tail& tail, bool open) : tail_(tail), width_(tail.set.width), open_(open) {}
+
+  void dense(const Affine& next) {
+    push(beside_identity(next, kept_));
+    width_ = next.outputs;
+  }
+
+  void residual() {
+    push(identities(2, 1, width_));
+    kept_ = width_;
+  }
+
+  void add() {
+    push(identities(1, 2, width_));
+    kept_ = 0;
+  }
+
+  void activation(const Activation& phi) {
+    end();
+    tail_.push_back(phi, static_cast<std::size_t>(kept_));
+    open_ = false;
+  }
+
+  void end() {
+    if (!open_) push(identity_map(width_ + kept_));
+  }
+
+ private:
+  void push(Affine next) {
+    if (open_) {
+      Affine made = composed(next, tail_.affine.back());
+      check_large_enough(large_enough(made, next, tail_.affine.back()));
+      tail_.affine.back() = std::move(made);
+    } else {
+      tail_.affine.push_back(std::move(next));
+    }
+    open_ = true;
+  }
+
+  Tail& tail_;
+  std::int64_t width_, kept_ = 0;
+  bool open_;  // the last affine map may still take in another
+};
+
 }  // namespace
 
 bool has_bound(const Spec& spec) { return bounding_word(spec) < spec.size(); }
@@ -171,8 +225,12 @@ Tail tail_of(const Net& net, bool narrow) {
         net.members());
   const Spec& spec = net.spec();
   const std::size_t begin = bounding_word(spec);
-  check(begin < spec.size(), "net_bound",
-        "got '{}', wanted a net with a layernorm, an rmsnorm or a tanh", spec_text(spec));
+  check(begin < spec.size(), "net_bound", "got '{}', wanted a layernorm, an rmsnorm or a tanh{}",
+        spec_text(spec),
+        std::any_of(
+            spec.begin(), spec.end(), [](const LayerSpec& layer) { return joins(layer.kind); })
+            ? " that no residual passes by, behind all norms within residuals"
+            : "");
 
   Tail tail;
   tail.word = word_of(spec, begin);
@@ -180,42 +238,40 @@ Tail tail_of(const Net& net, bool narrow) {
   const bool of_norm = normalises_rows(spec[begin].kind);
   tail.set = of_norm ? set_of(net, begin, narrow) : every_tanh(width_before(net, begin));
   if (!tail.set.generators.empty()) tail.set.image = image_of(net, begin, tail.set);
-  std::int64_t width = tail.set.width;
   if (of_norm) {
     tail.affine.push_back(affine_of(net, begin, tail.set));
     check_large_enough(large_enough(tail.affine[0]));
   } else {
+    const std::int64_t width = tail.set.width;
     tail.affine.push_back({width, 0, {}, Vector(static_cast<std::size_t>(width))});
-    tail.activations.push_back(Activation::identity());
+    tail.push_back(Activation::identity());
   }
-  bool open = of_norm;  // the last affine map may still take in a dense layer
+  Behind behind(tail, of_norm);
   for (std::size_t i = begin + 1; i < spec.size(); ++i) {
-    if (spec[i].kind == LayerKind::dense) {
-      const Affine next = dense_affine(net, i);
-      if (open) {
-        Affine made = composed(next, tail.affine.back());
-        check_large_enough(large_enough(made, next, tail.affine.back()));
-        tail.affine.back() = std::move(made);
-      } else {
-        tail.affine.push_back(next);
-      }
-      open = true;
-      continue;
+    switch (spec[i].kind) {
+      case LayerKind::dense:
+        behind.dense(dense_affine(net, i));
+        break;
+      case LayerKind::residual:
+        behind.residual();
+        break;
+      case LayerKind::add:
+        behind.add();
+        break;
+      default:
+        if (tail.activations.empty()) tail.direct = i == begin + 1;
+        behind.activation(spec[i]);
     }
-    if (!open) tail.affine.push_back(identity_map(width));
-    if (tail.activations.empty()) tail.direct = i == begin + 1;
-    tail.activations.push_back(spec[i]);
-    width = tail.affine.back().outputs;
-    open = false;
   }
-  if (!open) tail.affine.push_back(identity_map(width));
+  behind.end();
   return tail;
 }
 
 Vector tail_at(const Tail& tail, const Vector& u) {
   Vector value = tail.set.box ? u : affine_at(tail.affine[0], u);
   for (std::size_t l = 0; l < tail.activations.size(); ++l) {
-    for (double& z : value) z = tail.activations[l](z);
+    for (std::size_t j = 0; j + tail.kept[l] < value.size(); ++j)
+      value[j] = tail.activations[l](value[j]);
     value = affine_at(tail.affine[l + 1], value);
   }
   return value;

@@ -10,8 +10,9 @@ namespace keel {
 
 /// f = affine maps with an activation between each two, of u in `set`: the first takes u to the
 /// first activation's input, or to f. Dense layers with no activation between are one affine map;
-/// two activations in a row have the identity between them. Of a box the first activation is the
-/// identity, and what is before it takes no u.
+/// two activations in a row have the identity between them. What a residual adds to passes by the
+/// activations within it. Of a box the first activation is the identity, and what is before it
+/// takes no u.
 struct Tail {
   std::int64_t word = 0;                  ///< of the norm, or tanh, in the SPEC, counted from 1
   LayerKind kind = LayerKind::layernorm;  ///< layernorm, rmsnorm or tanh
@@ -19,6 +20,11 @@ struct Tail {
   bool direct = false;           ///< unit i of the first map is unit i of the norm, gain and bias
   std::vector<Affine> affine{};  ///< one more than activations
   std::vector<Activation> activations{};
+  std::vector<std::size_t> kept{};  ///< of each: how many units, the last ones, pass it by
+  void push_back(const Activation& phi, std::size_t pass = 0) {
+    activations.push_back(phi);
+    kept.push_back(pass);
+  }
 };
 
 /// Of a net of one member with such a norm, or else a tanh. `narrow`: use what the layers before it
@@ -30,7 +36,8 @@ Tail tail_of(const Net& net, bool narrow = true);
 /// f at u, or of a box at the first units, [outputs].
 std::vector<double> tail_at(const Tail& tail, const std::vector<double>& u);
 
-/// Whether the SPEC has a word that tail_of() starts from.
+/// Whether the SPEC has a word that tail_of() starts from: the last norm, or else the first tanh,
+/// that no residual passes by, with no norm within a residual behind it.
 bool has_bound(const Spec& spec);
 
 }  // namespace keel

@@ -60,6 +60,7 @@ class TailBounds {
   Units later_units(std::size_t l, const std::vector<Interval>& intervals) const {
     Units units;
     units.activation = tail_.activations[l];
+    units.kept = tail_.kept[l];
     units.from = tail_.affine[l];
     const Vector& before = layers_[l - 1].centre;
     units.origin = affine_at(units.from, before);
@@ -171,7 +172,7 @@ class TailBounds {
       const auto z = [&](double y) { return before.origin[j] + before.scale[j] * y; };
       const double rounded = kMargin * before.summed[j];
       const Interval phi =
-          before.activation.range(z(before.low[j]) - rounded, z(before.high[j]) + rounded);
+          before.phi(j).range(z(before.low[j]) - rounded, z(before.high[j]) + rounded);
       const std::size_t at = i * before.size() + j;
       const double weight = map.weight[at];
       if (weight == 0) continue;
@@ -203,7 +204,7 @@ Tail with_open_units(Tail tail) {
     back.bias_sizes[i] += open;
     map.bias[i] = open;
   }
-  tail.activations.push_back(LayerKind::relu);
+  tail.push_back(LayerKind::relu);
   tail.affine.push_back(std::move(back));
   return tail;
 }

@@ -66,7 +66,7 @@ ScalarProblem TailDual::problem(std::size_t layer, std::size_t j, const Vector& 
   const Units& all = layers_[layer];
   const double* kappa = &x[at_.coupling[layer].kappa];
   const bool free = layer == 0 && set_.box;  // no u gives back what multipliers would take
-  return {.phi = all.activation,
+  return {.phi = all.phi(j),
           .w = w,
           .centre = all.centre[j],
           .sigma = free ? 0 : x[at_.sigma[layer] + j],
@@ -106,7 +106,7 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
                        (std::abs(unit.sigma) + std::abs(unit.kappa)) * (1 + of_origin) +
                        (pass.w_summed[j] + cross) * reach + theta * apart * (apart + reach);
     y[j] = found.y;
-    deviation[j] = all.activation(unit.origin + unit.scale * found.y) - unit.centre;
+    deviation[j] = unit.phi(unit.origin + unit.scale * found.y) - unit.centre;
   }
 }
 
@@ -213,7 +213,7 @@ Vector TailDual::last_units(Vector y) const {
     const Units &all = layers_[l], &next = layers_[l + 1];
     Vector deviation;
     for (std::size_t j = 0; j < all.size(); ++j)
-      deviation.push_back(all.activation(all.origin[j] + all.scale[j] * y[j]) - all.centre[j]);
+      deviation.push_back(all.phi(j)(all.origin[j] + all.scale[j] * y[j]) - all.centre[j]);
     y.assign(next.size(), 0);
     for (std::size_t j = 0; j < next.size(); ++j)
       if (next.scale[j] > 0)

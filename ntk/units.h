@@ -12,15 +12,18 @@ namespace keel {
 /// Rounding of double, by all that is summed: ten million of it.
 constexpr double kMargin = 1e-9;
 
-/// One layer's units: z_j = origin_j + scale_j y_j, low_j <= y_j <= high_j, then an activation.
+/// One layer's units: z_j = origin_j + scale_j y_j, low_j <= y_j <= high_j, then an activation,
+/// which the last `kept` pass by.
 struct Units {
-  Activation activation{};
+  Activation activation{}, passed = Activation::identity();
+  std::size_t kept = 0;
   std::vector<double> origin{}, scale{}, low{}, high{};
   std::vector<double> summed{};  ///< sizes of what makes each z: what its rounding is measured by
   std::vector<double> centre{};  ///< near the activation's values: any number is valid
   Affine from{};                 ///< what makes z of the values before; empty for the first
   std::vector<double> from_sizes{};  ///< weight_sizes(from)
   std::size_t size() const { return origin.size(); }
+  const Activation& phi(std::size_t j) const { return j + kept < size() ? activation : passed; }
   /// At least |z_j| and |phi(z_j)|, and what their rounding is measured by.
   double reach(std::size_t j) const {
     return std::max(std::abs(origin[j]) + scale[j], summed[j]) + std::abs(centre[j]);

@@ -119,7 +119,6 @@ inline Work pairs(std::int64_t rows, std::int64_t cols) {
       kernel_table(on_gpu, Tensor::full({rows + cols}, 1, DType::f64, gpu));
   tile.row = cols;
   tile.inner = Tensor::full({rows, cols}, 0.5, DType::f64, gpu);
-  tile.work = Tensor::empty({4, rows, cols}, DType::f64, gpu);
   tile.lower = true;
   return {fmt::format("kernel_pairs, {} x {}", rows, cols),
           [=, into = draw({rows, cols})] { kernel_pairs(on_gpu, tile, into, 0, 0); }};

@@ -54,14 +54,25 @@ KernelMap tanh_map(double gain) {
   return map;
 }
 
+KernelMap add_map(double gain, double from_k) {
+  KernelMap map = map_of(KernelMap::Kind::add, gain);
+  map.from_k = from_k;
+  return map;
+}
+
 // Every kind of map, before and after each other.
 std::vector<KernelMap> all_maps() {
   using Kind = KernelMap::Kind;
   return {dense_map(1, 0.01),
           map_of(Kind::layer_norm, 0, 1, 1e-5),
+          map_of(Kind::keep),
           map_of(Kind::relu, 1),
           dense_map(2, 0.3),
+          add_map(1, 0),
           mixture_map(kGeluMixture, 0),
+          map_of(Kind::keep),
+          dense_map(0.5, 0.3),
+          add_map(0, 1),
           map_of(Kind::layer_norm),
           dense_map(2, 0),
           map_of(Kind::relu),
@@ -101,7 +112,7 @@ PairState mixed(const KernelMap& map, PairState s, const double* kept1, const do
 
 // One pair through the maps, a function call at a time.
 PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, double c) {
-  PairState s{c, 0};
+  PairState s{c, 0}, kept{0, 0};
   Diagonal d1{r1, 0, 0}, d2{r2, 0, 0};
   for (const KernelMap& map : maps) {
     double kept1[9] = {}, kept2[9] = {};
@@ -122,6 +133,12 @@ PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, doub
         s = map.gain != 0
                 ? through_layer_norm<true>(map, s, kept1[0] * kept2[0], kept1[1] * kept2[1])
                 : through_layer_norm<false>(map, s, kept1[0] * kept2[0], kept1[1] * kept2[1]);
+        break;
+      case KernelMap::Kind::keep:
+        kept = s;
+        break;
+      case KernelMap::Kind::add:
+        s = through_add(map, s, kept);
         break;
     }
   }
@@ -151,7 +168,7 @@ Tile make_tile(const KernelMaps& maps, int64_t rows, int64_t cols) {
   made.tile.row = 2;
   made.tile.col = 1;
   made.tile.inner = tensor(made.inner, {rows, cols});
-  made.tile.work = Tensor::empty({4, rows, cols}, DType::f64, device);
+  made.tile.work = Tensor::empty({maps.work_tiles(), rows, cols}, DType::f64, device);
   return made;
 }
 

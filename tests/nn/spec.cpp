@@ -73,8 +73,8 @@ TEST_CASE("spec: errors quote the wrong word") {
   const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
   CHECK(message("dense(8) layernrom relu dense(1)") ==
         "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, "
-        "leakyrelu(slope=0.01), gelu, silu, tanh, identity, batchnorm, rmsnorm, layernorm or "
-        "layernorm(affine=0, eps=0)");
+        "leakyrelu(slope=0.01), gelu, silu, tanh, identity, batchnorm, rmsnorm, layernorm, "
+        "layernorm(affine=0, eps=0) or residual(words)");
   for (const char* slope : {"-0.1", "1.5", "nan", "", "x"})
     CHECK(message(fmt::format("dense(8) leakyrelu(slope={}) dense(1)", slope).c_str()) ==
           fmt::format("spec: got slope '{0}' in 'leakyrelu(slope={0})' (word 2), wanted a number "

@@ -133,6 +133,20 @@ TEST_CASE(
   CHECK(InfiniteKernel("dense(8) leakyrelu dense(1)", 3).supremum().growth == 2);
 }
 
+TEST_CASE("a norm within a residual bounds nothing: x passes it by") {
+  for (const char* net : {"dense(8) residual(layernorm relu dense(8)) dense(1)",
+                          "dense(8) residual(layernorm tanh dense(8)) relu dense(1)",
+                          "dense(8) residual(tanh dense(8) layernorm) dense(1)"}) {
+    CAPTURE(net);
+    const InfiniteKernel theta(net, 3);
+    const Supremum found = theta.supremum();
+    CHECK(!found.bounded);
+    CHECK(found.growth == 2);
+    const double slope = std::log(theta.diagonal(1e16) / theta.diagonal(1e12)) / std::log(1e2);
+    CHECK(slope == doctest::Approx(2).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it") {
   for (const char* net :
        {"dense(8) layernorm relu dense(8) relu dense(1)",
@@ -146,7 +160,12 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
         "dense(8) gelu rmsnorm(eps=1e-3) layernorm dense(1)",
         "dense(8) leakyrelu(slope=0.2) layernorm dense(8) leakyrelu dense(1)",
         "dense(8) layernorm tanh dense(8) relu dense(1)",
-        "dense(8) relu dense(8) layernorm tanh layernorm dense(1)"})
+        "dense(8) relu dense(8) layernorm tanh layernorm dense(1)",
+        "dense(8) residual(layernorm relu dense(8)) residual(layernorm relu dense(8)) layernorm "
+        "dense(1)",
+        "dense(8) layernorm residual(relu dense(8) gelu dense(8)) dense(1)",
+        "dense(8) relu residual(dense(8) layernorm) rmsnorm dense(1)",
+        "dense(8) residual(tanh dense(8)) layernorm relu dense(1)"})
     for (double b : {0.0, 0.01, 1.0})
       for (auto parameterisation : {Parameterisation::ntk, Parameterisation::standard})
         for (auto output : {KernelOutput::ntk, KernelOutput::nngp}) {

@@ -126,6 +126,11 @@ const std::string kNets[] = {
     "dense(W) rmsnorm relu dense(W) relu rmsnorm dense(1)",
     "dense(W) leakyrelu(slope=0.3) dense(W) layernorm leakyrelu layernorm dense(1)",
     "dense(W) tanh dense(W) layernorm tanh dense(1)",
+    "dense(W) residual(relu dense(W)) relu dense(1)",
+    "dense(W) residual(layernorm relu dense(W)) residual(layernorm gelu dense(W)) dense(1)",
+    "dense(W) residual(layernorm relu dense(W)) layernorm relu dense(1)",
+    "dense(W) layernorm residual(dense(W) relu dense(W)) layernorm dense(1)",
+    "dense(W) relu residual(dense(W) layernorm) rmsnorm dense(1)",
 };
 
 }  // namespace

@@ -166,8 +166,7 @@ TEST_CASE("net_bound: an ensemble and no steps are refused; no Layer Norm, no bo
   const Net none("dense(4) relu dense(1)", 2);
   CHECK(!bound_net(none).bounded);
   CHECK(message_of([&] { tail_of(none); }) ==
-        "net_bound: got 'dense(4) relu dense(1)', wanted a net with a layernorm, an rmsnorm or a "
-        "tanh");
+        "net_bound: got 'dense(4) relu dense(1)', wanted a layernorm, an rmsnorm or a tanh");
   // The parameterisation is a way of writing the weights: scales belong to them.
   NetOptions ntk;
   ntk.parameterisation = Parameterisation::ntk;

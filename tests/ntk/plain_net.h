@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "../../nn/net.h"
@@ -26,12 +27,34 @@ struct Dice {
   }
 };
 
+// Behind the last dense layer: a norm, a dense layer of any width, an activation, all or some, and
+// a dense layer of as many units as x has. Whether there is a norm.
+template <class Norm>
+bool residual(Dice& dice, Spec& spec, const Norm& norm, std::span<const LayerKind> activations) {
+  std::int64_t width = 0;
+  for (const LayerSpec& layer : spec)
+    if (layer.kind == LayerKind::dense) width = layer.width;
+  spec.push_back({.kind = LayerKind::residual});
+  const bool normed = dice.below(3) == 0, phi = dice.below(4) > 0;
+  if (normed) norm();
+  if (dice.below(2) == 0) spec.push_back({.kind = LayerKind::dense, .width = 1 + dice.below(8)});
+  if (phi)
+    spec.push_back({.kind = activations[static_cast<std::size_t>(
+                        dice.below(static_cast<std::int64_t>(activations.size())))]});
+  spec.push_back({.kind = LayerKind::dense, .width = width});
+  spec.push_back({.kind = LayerKind::add});
+  return normed;
+}
+
+// `normed`: with a norm that no residual passes by, behind all that are within one.
 inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
   Spec spec;
   const auto dense = [&](std::int64_t width) {
     spec.push_back({.kind = LayerKind::dense, .width = width});
   };
+  bool passed_by = false;  // the last norm
   const auto norm = [&] {
+    passed_by = false;
     spec.push_back({.kind = dice.below(3) == 0 ? LayerKind::rmsnorm : LayerKind::layernorm,
                     .affine = dice.below(2) == 0,
                     .eps = std::vector<double>{0, 1e-5, 1}[dice.below(3)]});
@@ -44,7 +67,9 @@ inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
     if (dice.below(3) == 0 || (normed && i == sure)) norm();
     if (dice.below(4) > 0) spec.push_back({.kind = kActivations[dice.below(5)]});
     if (dice.below(5) == 0) norm();
+    if (dice.below(4) == 0) passed_by = residual(dice, spec, norm, kActivations) || passed_by;
   }
+  if (normed && passed_by) norm();
   dense(1 + dice.below(3));
   return spec;
 }
@@ -76,9 +101,13 @@ class Plain {
   Vector forward(Vector h) {
     inputs_.clear();
     std::size_t p = 0;
+    Vector kept;
     for (const LayerSpec& layer : spec_) {
       inputs_.push_back(h);
-      h = forward(layer, p, h);
+      if (layer.kind == LayerKind::residual) kept = h;
+      if (layer.kind == LayerKind::add)
+        for (std::size_t j = 0; j < h.size(); ++j) h[j] += kept[j];
+      if (!joins(layer.kind)) h = forward(layer, p, h);
       p += count(layer);
     }
     return h;
@@ -87,12 +116,15 @@ class Plain {
   /// d f_output / d parameters, after forward().
   std::vector<Vector> backward(std::size_t outputs, std::size_t output) {
     std::vector<Vector> d_parameters(parameters_.size());
-    Vector d(outputs);
+    Vector d(outputs), d_kept;
     d[output] = 1;
     std::size_t p = parameters_.size();
     for (std::size_t i = spec_.size(); i-- > 0;) {
       p -= count(spec_[i]);
-      d = backward(spec_[i], p, inputs_[i], d, d_parameters);
+      if (spec_[i].kind == LayerKind::add) d_kept = d;
+      if (spec_[i].kind == LayerKind::residual)
+        for (std::size_t j = 0; j < d.size(); ++j) d[j] += d_kept[j];
+      if (!joins(spec_[i].kind)) d = backward(spec_[i], p, inputs_[i], d, d_parameters);
     }
     return d_parameters;
   }
