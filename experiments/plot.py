@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws what `keel reproduce` and `keel forecast` wrote: plot.py
-fig1|fig2|fig3|fig5|fig6|fig7|activations|rmsnorm|theory|forecast DIR reads the numbers in DIR
-(.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib; fig3
+fig1|fig2|fig3|fig5|fig6|fig7|activations|residual|rmsnorm|theory|forecast DIR reads the numbers in
+DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib; fig3
 statsmodels too."""
 
 import os
@@ -35,6 +35,8 @@ COLUMNS = {
                     (("ln_every", "leakyrelu"), "Leaky ReLU, LN every"),
                     (("standard", "tanh"), "tanh, no LN"),
                     (("ln_every", "tanh"), "tanh, LN every")],
+    "residual": [(("standard", "relu"), "Residual, no LN"), (("ln_within", "relu"), "LN within each"),
+                 (("ln_first", "relu"), "LN ahead of both"), (("ln_last", "relu"), "LN behind both")],
     "rmsnorm": [(("standard", "relu"), "Standard"), (("rms_first", "relu"), "RMSNorm first"),
                 (("rms_second", "relu"), "RMSNorm second"),
                 (("rms_every", "relu"), "RMSNorm every")],
@@ -270,7 +272,8 @@ def draw_sequences(_, folder):
 
 DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
         "fig6": draw_curves, "fig7": draw_sequences, "forecast": draw_forecast,
-        "activations": draw_curves, "rmsnorm": draw_curves, "theory": draw_theory}
+        "activations": draw_curves, "residual": draw_curves, "rmsnorm": draw_curves,
+        "theory": draw_theory}
 
 
 def save(figure, path):

@@ -1,5 +1,5 @@
-// Figures 1, 5 and 6, RMSNorm's and other activations': one-dimensional data sets, ensembles
-// trained on them, curves far outside.
+// Figures 1, 5 and 6, RMSNorm's, residual connections' and other activations': one-dimensional data
+// sets, ensembles trained on them, curves far outside.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ Tensor rows_of(const std::vector<double>& values, std::int64_t width);
 
 /// A column of a figure.
 struct ToyNet {
-  std::string net;         ///< standard; or first, second or every behind ln_, rms_ or bn_
+  std::string net;         ///< standard; or first, second or every behind ln_, rms_ or bn_;
+                           ///< of residuals also ln_within and ln_last
   std::string activation;  ///< a word of a SPEC
   std::string spec;
 };

@@ -113,7 +113,9 @@ Reproduced reproduce_toy(const std::string& name, const std::vector<ToyNet>& net
     return std::any_of(nets.begin(), nets.end(),
                        [&](const ToyNet& net) { return net.spec.find(word) != std::string::npos; });
   };
-  const std::string norm = "before the activation, trainable gain and bias, eps 1e-5";
+  const std::string norm =
+      fmt::format("{}, trainable gain and bias, eps 1e-5",
+                  has("residual") ? "where the spec has it" : "before the activation");
   if (has("rmsnorm"))
     result.numbers["rmsnorm"] = "before the activation, trainable gain, eps 2^-23";
   else if (has("batchnorm"))

@@ -1,4 +1,5 @@
-// What `keel reproduce fig1`, `fig5`, `fig6`, `rmsnorm` and `activations` write and print.
+// What `keel reproduce fig1`, `fig5`, `fig6`, `rmsnorm`, `residual` and
+// `activations` write and print.
 #pragma once
 
 #include "reproduce.h"

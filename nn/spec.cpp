@@ -187,7 +187,7 @@ struct Parser {
   void residual(const Word& word, bool within) {
     check(!within, "spec", "got {} within a residual, wanted other words there", word.at());
     const std::string_view words = trim(word.inside);
-    check(!words.empty(), "spec", "got {}, wanted residual(words), as in residual(dense(8) relu)",
+    check(!words.empty(), "spec", "got {}, wanted residual(words), as in residual(relu dense(8))",
           word.at());
     push({.kind = LayerKind::residual});
     take(words, true);

@@ -210,7 +210,7 @@ run_commands() {
   local where=(--device "$1" --quiet) to=$2 keel=$build/keel problems=0
   [[ $1 != emulated ]] || { where[1]=cuda; keel=$build/tests/keel_emulated_gpu; export KEEL_EMULATED_RACES=0; }
   local net="dense(64) layernorm relu dense(64) relu dense(1)"
-  local infinite="dense(64) layernorm(affine=0) relu dense(64) relu dense(1)"
+  local infinite="dense(64) layernorm(affine=0) relu residual(dense(64) relu dense(64)) dense(1)"
   local table=(--data "$out/inputs/data.csv" --target y) x=$out/inputs/x.npy seeds=2 epochs=20
   [[ $device != emulated ]] || seeds=1 epochs=6
   rm -rf "$to"
@@ -225,7 +225,7 @@ run_commands() {
     overtime $code "$limit s"
   }
   local figure
-  for figure in fig1 fig5 fig6 rmsnorm activations; do once "$figure" reproduce "$figure" --seeds $seeds --epochs $epochs --no-plot; done
+  for figure in fig1 fig5 fig6 rmsnorm residual activations; do once "$figure" reproduce "$figure" --seeds $seeds --epochs $epochs --no-plot; done
   # Nets that have learned more magnify what two devices round.
   once fig7 reproduce fig7 --seeds $seeds --epochs 2 --no-plot
   once fig2 reproduce fig2 --seeds $seeds --no-plot

@@ -29,12 +29,14 @@ def inputs():
 
 
 def parse(spec):
-    """The words of a SPEC: (name, {option: value}); dense has the option `width`."""
-    words = re.findall(r"(\w+)(?:\(([^)]*)\))?", spec)
+    """The words of a SPEC: (name, {option: value}); dense has the option `width`, residual `words`."""
+    words = re.findall(r"(\w+)(?:\(((?:[^()]|\([^()]*\))*)\))?", spec)
     layers = []
     for name, options in words:
         if name == "dense":
             layers.append((name, {"width": int(options)}))
+        elif name == "residual":
+            layers.append((name, {"words": parse(options)}))
         else:
             pairs = (pair.split("=") for pair in options.split(",") if pair)
             layers.append((name, {key.strip(): float(value) for key, value in pairs}))
@@ -79,15 +81,22 @@ EMPIRICAL = {
     "no_affine": "dense(8) silu layernorm(affine=0, eps=0.001) dense(8) gelu dense(2)",
     "narrow": "dense(1) silu dense(5) relu dense(3)",
     "leaky_tanh": "dense(8) leakyrelu(slope=0.2) dense(6) layernorm tanh dense(5) leakyrelu dense(2)",
+    "residual": "dense(8) residual(layernorm relu dense(8)) layernorm residual(dense(5) gelu dense(8)) dense(2)",
 }
 
 
-def torch_net(spec):
+def torch_net(words, width=FEATURES):
     from torch import nn
 
-    modules, width = [], FEATURES
-    for name, options in parse(spec):
-        if name == "dense":
+    class Residual(nn.Sequential):
+        def forward(self, x):
+            return x + super().forward(x)
+
+    modules = []
+    for name, options in words:
+        if name == "residual":
+            modules.append(Residual(*torch_net(options["words"], width)))
+        elif name == "dense":
             modules.append(nn.Linear(width, options["width"]))
             width = options["width"]
         elif name == "layernorm":
@@ -106,11 +115,11 @@ def draw(net, seed):
 
     generator = np.random.default_rng(seed)
     with torch.no_grad():
-        for module in net:
+        for module in net.modules():
             if isinstance(module, nn.Linear):
                 stds = (SIGMA_W2 / module.in_features) ** 0.5, SIGMA_B2**0.5
                 means = 0, 0
-            elif list(module.parameters()):
+            elif isinstance(module, nn.LayerNorm) and module.elementwise_affine:
                 stds, means = (0.2, 0.2), (1, 0)
             else:
                 continue
@@ -126,7 +135,7 @@ def empirical():
     x = torch.from_numpy(inputs())
     cases = []
     for seed, (name, spec) in enumerate(EMPIRICAL.items()):
-        net = torch_net(spec)
+        net = torch_net(parse(spec))
         draw(net, seed)
         parameters = {key: value.detach() for key, value in net.named_parameters()}
         write_safetensors(FOLDER / f"{name}.safetensors", {key: value.numpy() for key, value in parameters.items()})
@@ -159,10 +168,11 @@ def ntk_scale2(net, key):
     """Of z = sqrt(sigma_w2 / fan_in) W a + sqrt(sigma_b2) b: d z / d W over that of z = W a + b, squared."""
     from torch import nn
 
-    layer, kind = key.split(".")
-    if not isinstance(net[int(layer)], nn.Linear):
+    layer, kind = key.rsplit(".", 1)
+    module = net.get_submodule(layer)
+    if not isinstance(module, nn.Linear):
         return 1
-    return SIGMA_W2 / net[int(layer)].in_features if kind == "weight" else SIGMA_B2
+    return SIGMA_W2 / module.in_features if kind == "weight" else SIGMA_B2
 
 
 # Infinite nets -------------------------------------------------------------------------------------------------------
@@ -176,16 +186,21 @@ INFINITE = [
     "dense(16) layernorm(affine=0, eps=0) relu dense(8) relu dense(1)",
     "dense(16) relu dense(8) layernorm(affine=0) relu dense(1)",
     "dense(16) layernorm(affine=0) gelu dense(8) layernorm(affine=0, eps=0.01) gelu dense(2)",
+    "dense(16) residual(relu dense(16)) relu dense(1)",
+    "dense(8) residual(layernorm(affine=0) relu dense(16) relu dense(8)) layernorm(affine=0) relu dense(1)",
 ]
 
 
-def infinite_kernel(spec, parameterisation, first_sigma_w2):
+def infinite_net(words, parameterisation, first_sigma_w2):
     """neural_tangents has LayerNorm before an activation, without gain and bias; neither silu, tanh nor LN after one."""
     from neural_tangents import stax
 
     layers = []
-    for position, (name, options) in enumerate(parse(spec)):
-        if name == "dense":
+    for position, (name, options) in enumerate(words):
+        if name == "residual":
+            within = infinite_net(options["words"], parameterisation, SIGMA_W2)
+            layers += [stax.FanOut(2), stax.parallel(stax.Identity(), within), stax.FanInSum()]
+        elif name == "dense":
             sigma_w2 = first_sigma_w2 if position == 0 else SIGMA_W2
             layers.append(stax.Dense(options["width"], W_std=sigma_w2**0.5, b_std=SIGMA_B2**0.5,
                                      parameterization=parameterisation))
@@ -194,7 +209,7 @@ def infinite_kernel(spec, parameterisation, first_sigma_w2):
         else:
             kinds = {"relu": stax.Relu, "gelu": stax.Gelu, "leakyrelu": lambda: stax.LeakyRelu(options.get("slope", 0.01))}
             layers.append(kinds[name]())
-    return stax.serial(*layers)[2]
+    return stax.serial(*layers)
 
 
 def infinite():
@@ -207,7 +222,7 @@ def infinite():
     for spec in INFINITE:
         for parameterisation in ("ntk", "standard"):
             for first_sigma_w2 in (SIGMA_W2, 1.0):
-                kernel = infinite_kernel(spec, parameterisation, first_sigma_w2)
+                kernel = infinite_net(parse(spec), parameterisation, first_sigma_w2)[2]
                 case = {"net": spec, "parameterisation": parameterisation, "first_sigma_w2": first_sigma_w2}
                 # The closed form of gelu cancels for large inputs: nothing to compare with.
                 for suffix, x in (("", inputs()), *([] if "gelu" in spec else [("_far", far)])):
@@ -235,10 +250,12 @@ def check_empirical():
     for case in stored["cases"]:
         layers = parse(case["net"])
 
-        def apply(parameters, x):
-            for position, (name, options) in enumerate(layers):
-                weight, bias = (parameters.get(f"{position}.{kind}") for kind in ("weight", "bias"))
-                if name == "dense":
+        def apply(parameters, x, words=layers, ahead=""):
+            for position, (name, options) in enumerate(words):
+                weight, bias = (parameters.get(f"{ahead}{position}.{kind}") for kind in ("weight", "bias"))
+                if name == "residual":
+                    x = x + apply(parameters, x, options["words"], f"{ahead}{position}.")
+                elif name == "dense":
                     x = x @ weight.T + bias
                 elif name == "layernorm":
                     x = x - x.mean(-1, keepdims=True)

@@ -149,6 +149,29 @@ TEST_CASE("reproduce activations: leaky relu grows like relu, and tanh is bounde
                      "dense(128) layernorm tanh dense(128) layernorm tanh dense(1)"});
 }
 
+TEST_CASE("reproduce residual: a norm within bounds nothing, one that nothing passes by does") {
+  const TemporaryFolder folder;
+  const int epochs = test::kSanitized ? 4 : 40;
+  const Ran ran =
+      run_keel({"reproduce", "residual", "--seeds", "2", "--epochs", std::to_string(epochs),
+                "--out", folder.str(), "--device", "cpu", "--no-plot"});
+  REQUIRE(ran.err == "");
+  const auto summary = json_of(folder / "summary.json");
+  REQUIRE(summary["panels"].size() == 12);
+  std::set<std::string> specs;
+  for (const auto& panel : summary["panels"]) {
+    specs.insert(panel["spec"].get<std::string>());
+    const bool grows = panel["net"] == "standard" || panel["net"] == "ln_within";
+    CHECK(std::abs(panel["far_field_exponent"].get<double>() - grows) < 0.1);
+  }
+  const std::string plain = "residual(relu dense(128)) ",
+                    within = "residual(layernorm relu dense(128)) ";
+  CHECK(specs == std::set<std::string>{"dense(128) " + plain + plain + "dense(1)",
+                                       "dense(128) " + within + within + "dense(1)",
+                                       "dense(128) layernorm " + plain + plain + "dense(1)",
+                                       "dense(128) " + plain + plain + "layernorm dense(1)"});
+}
+
 TEST_CASE("reproduce rmsnorm: it bounds as Layer Norm does") {
   const TemporaryFolder folder;
   const int epochs = test::kSanitized ? 4 : 40;

@@ -30,6 +30,11 @@ constexpr const char* kEverywhere =
     "batchnorm dense(4) batchnorm batchnorm(affine=0) relu batchnorm batchnorm(eps=0.1) dense(3) "
     "layernorm batchnorm gelu dense(5) layernorm(affine=0) batchnorm dense(2)";
 
+// A residual's words take in their own, and none that is of what passes them by.
+constexpr const char* kResidual =
+    "dense(4) batchnorm residual(batchnorm dense(3) batchnorm relu batchnorm dense(4) batchnorm) "
+    "relu dense(2)";
+
 // Its gains and biases are drawn, too.
 Net drawn(const char* spec, std::int64_t inputs, std::uint64_t seed,
           Parameterisation parameterisation = Parameterisation::standard) {
@@ -93,8 +98,13 @@ Row textbook_layer(const LayerSpec& layer, const Row& weight, const Row& bias, c
 // what evaluation takes: the variance by n - 1.
 Matrix textbook(const Net& net, Matrix rows, std::vector<Kept>& kept, bool training) {
   std::size_t seen = 0;
+  Matrix passing;
   for (std::size_t i = 0; i < net.spec().size(); ++i) {
     const LayerSpec& layer = net.spec()[i];
+    if (layer.kind == LayerKind::residual) passing = rows;
+    for (std::size_t r = 0; layer.kind == LayerKind::add && r < rows.size(); ++r)
+      for (std::size_t j = 0; j < rows[r].size(); ++j) rows[r][j] += passing[r][j];
+    if (joins(layer.kind)) continue;
     const std::size_t p = net.first_parameter(i);
     Row weight, bias;
     if (net.first_parameter(i + 1) > p) {
@@ -129,8 +139,11 @@ void check_near(const Tensor& got, const Matrix& wanted, double tolerance = 1e-1
 }  // namespace
 
 TEST_CASE("batch norm: a net in training, and frozen, is the textbook's") {
-  for (const auto parameterisation : {Parameterisation::standard, Parameterisation::ntk}) {
-    const Net net = drawn(kEverywhere, 3, 5, parameterisation);
+  for (const auto& [spec, parameterisation] : {std::pair{kEverywhere, Parameterisation::standard},
+                                               {kEverywhere, Parameterisation::ntk},
+                                               {kResidual, Parameterisation::standard},
+                                               {kResidual, Parameterisation::ntk}}) {
+    const Net net = drawn(spec, 3, 5, parameterisation);
     const Tensor x = normal({40, 3}, {1, 0}, 2, DType::f64);
     std::vector<Kept> kept;
     const Matrix trained = textbook(net, rows_of(x), kept, true);

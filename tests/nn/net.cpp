@@ -18,6 +18,8 @@ using namespace keel;
 namespace {
 
 constexpr const char* kDeep = "dense(9) layernorm relu dense(7) gelu layernorm(affine=0) dense(2)";
+constexpr const char* kResidual =
+    "dense(5) gelu residual(layernorm dense(7) silu dense(5)) layernorm residual(gelu) dense(2)";
 
 double mean_of(const std::vector<double>& values) {
   double total = 0;
@@ -51,6 +53,36 @@ TEST_CASE("net: parameters, their names, shapes and places") {
   CHECK(net.parameters_per_member() == 27 + 9 + 9 + 9 + 63 + 7 + 14 + 2);
   CHECK(net.output_width() == 2);
   CHECK(net.widest() == 9);
+}
+
+TEST_CASE("net: a residual adds what it was given, and its layers have two numbers") {
+  const Net net("dense(5) residual(dense(4) relu dense(5)) relu dense(2)", 3,
+                {.seeds = {5, 6}, .dtype = DType::f64});
+  std::string names;
+  for (const auto& entry : net.layout().entries()) names += entry.name + " ";
+  CHECK(names == "0.weight 0.bias 1.0.weight 1.0.bias 1.2.weight 1.2.bias 3.weight 3.bias ");
+  const Tensor x = normal({6, 3}, {2, 0}, 1, DType::f64);
+  for (std::int64_t s = 0; s < 2; ++s) {
+    // The same of nets of its parts.
+    const auto part = [&](const char* spec, std::int64_t inputs, std::size_t first) {
+      Net made(spec, inputs, {.dtype = DType::f64});
+      for (std::size_t p = 0; p < made.layout().entries().size(); ++p)
+        copy(made.layout().view(made.flat(), p),
+             net.layout().member_view(net.flat(), first + p, s));
+      return made;
+    };
+    const Tensor ahead = part("dense(5)", 3, 0).predict(x);
+    const std::vector<double>
+        a = ahead.to_vector<double>(),
+        b = part("dense(4) relu dense(5)", 5, 2).predict(ahead).to_vector<double>();
+    std::vector<double> sum;
+    for (std::size_t i = 0; i < a.size(); ++i) sum.push_back(std::max(a[i] + b[i], 0.0));
+    const Tensor wanted = part("dense(2)", 5, 6).predict(Tensor::from(sum, {6, 5}));
+    CHECK(same_bits(net.member(s).predict(x), wanted));
+  }
+  CHECK(message_of([] {
+          Net({{.kind = LayerKind::dense, .width = 2}, {.kind = LayerKind::add}}, 3);
+        }).starts_with("spec: got an end of a residual"));
 }
 
 TEST_CASE("net: Kaiming-normal weights, biases N(0, 0.01), gain 1") {
@@ -194,11 +226,12 @@ TEST_CASE("net: predict in blocks equals forward, for shared and own inputs") {
 }
 
 TEST_CASE("net: gradcheck of a whole net's loss") {
-  for (const auto parameterisation : {Parameterisation::standard, Parameterisation::ntk}) {
+  for (const auto& [spec, parameterisation] : {std::pair{kDeep, Parameterisation::standard},
+                                               {kDeep, Parameterisation::ntk},
+                                               {kResidual, Parameterisation::ntk}}) {
     for (std::int64_t members : {1, 2}) {
       const Net net(
-          kDeep, 3,
-          {.parameterisation = parameterisation, .members = members, .dtype = DType::f64});
+          spec, 3, {.parameterisation = parameterisation, .members = members, .dtype = DType::f64});
       const Tensor x = normal({6, 3}, {2, 0}, 1, DType::f64);
       const Tensor y = normal({6, 2}, {2, 1}, 1, DType::f64);
       std::vector<Tensor> inputs;

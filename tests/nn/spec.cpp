@@ -28,7 +28,10 @@ TEST_CASE("spec: its text parses to itself") {
         "dense(3) rmsnorm relu rmsnorm(eps=1e-05) dense(2) rmsnorm(affine=0, eps=0) dense(2)",
         "identity dense(3) relu identity identity dense(2)",
         "dense(3) leakyrelu tanh dense(2) leakyrelu(slope=0.2) dense(2)",
-        "batchnorm dense(3) batchnorm(affine=0, eps=0.1) relu identity batchnorm dense(2)"}) {
+        "batchnorm dense(3) batchnorm(affine=0, eps=0.1) relu identity batchnorm dense(2)",
+        "dense(3) residual(layernorm relu dense(3)) residual(identity dense(4) "
+        "leakyrelu(slope=0.2) "
+        "identity dense(3) identity) identity residual(relu) dense(2)"}) {
     CHECK(spec_text(parse_spec(text)) == text);
     CHECK(parse_spec(spec_text(parse_spec(text))) == parse_spec(text));
   }
@@ -57,6 +60,70 @@ TEST_CASE("spec: identity only counts") {
   CHECK(message_of([&] { word_of(spec, 4); }) ==
         "spec: got layer 4, wanted one of the 4 there are");
   CHECK(spec[1] == LayerSpec{.kind = LayerKind::layernorm});
+}
+
+TEST_CASE("spec: a residual is where values are kept and where they are added") {
+  const Spec spec = parse_spec(
+      "dense(4) residual( layernorm\tdense(7) identity relu dense(4) identity ) relu "
+      "residual(relu) identity dense(1)");
+  REQUIRE(spec.size() == 12);
+  CHECK(spec[1] == LayerSpec{.kind = LayerKind::residual});
+  CHECK(spec[4] == LayerSpec{.kind = LayerKind::relu, .identities = 1});
+  CHECK(spec[6] == LayerSpec{.kind = LayerKind::add, .identities = 1});
+  CHECK(spec_text(spec) ==
+        "dense(4) residual(layernorm dense(7) identity relu dense(4) identity) relu residual(relu) "
+        "identity dense(1)");
+  const std::vector<std::string> numbers = {"0", "1", "1.0", "1.1", "1.3", "1.4",
+                                            "1", "2", "3",   "3.0", "3",   "5"};
+  const std::vector<std::int64_t> words = {1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 11, 13};
+  for (std::size_t i = 0; i < spec.size(); ++i) {
+    CAPTURE(i);
+    CHECK(number_of(spec, i) == numbers[i]);
+    CHECK(word_of(spec, i) == words[i]);
+    CHECK(joins(spec[i].kind) == (i == 1 || i == 6 || i == 8 || i == 10));
+  }
+  CHECK(std::string(name_of(LayerKind::residual)) == "residual");
+  CHECK(message_of([&] { number_of(spec, 12); }) ==
+        "spec: got layer 12, wanted one of the 12 there are");
+  CHECK(spec_text(without_batch_norms(
+            parse_spec("dense(4) residual(batchnorm dense(4) batchnorm) dense(1)"))) ==
+        "dense(4) residual(identity dense(4) identity) dense(1)");
+}
+
+TEST_CASE("spec: residuals that are none") {
+  const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
+  CHECK(message("dense(4) residual(dense(3)) dense(1)") ==
+        "spec: the residual at word 2 takes 4 units and gives 3, wanted as many");
+  CHECK(message("dense(4) residual(relu residual(relu)) dense(1)") ==
+        "spec: got 'residual(relu)' (word 4) within a residual, wanted other words there");
+  for (const char* empty : {"residual", "residual()", "residual( )"})
+    CHECK(message(fmt::format("dense(4) {} dense(1)", empty).c_str()) ==
+          fmt::format("spec: got '{}' (word 2), wanted residual(words), as in residual(relu "
+                      "dense(8))",
+                      empty));
+  CHECK(message("dense(4) residual(identity) dense(1)") ==
+        "spec: got an end of a residual behind word 3, wanted words within it");
+  CHECK(message("dense(4) residual(relu dense(4) dense(1)") ==
+        "spec: got 'residual(relu dense(4) dense(1)' (word 2), wanted a closing ')'");
+  CHECK(message("dense(4) residual(relu)x dense(1)") ==
+        "spec: got 'x' after ')' in 'residual(relu)x' (word 2), wanted a blank");
+  CHECK(message("residual(dense(4)) dense(1)") ==
+        "spec: got 'residual(dense(4))' (word 1) as the first layer, wanted dense(width)");
+  CHECK(message("batchnorm residual(batchnorm) dense(1)") ==
+        "spec: got 'residual(batchnorm)' (word 2) as the first layer, wanted dense(width)");
+  CHECK(message("dense(4) residual(dense(4))") ==
+        "spec: got 'dense(4)' (word 3) as the last layer, wanted dense(k) for k outputs");
+  CHECK(message("dense(4) residual(rulu) dense(1)")
+            .starts_with("spec: unknown layer 'rulu' (word 3)"));
+  const LayerSpec begin{.kind = LayerKind::residual}, end{.kind = LayerKind::add},
+      dense{.kind = LayerKind::dense, .width = 2}, relu{};
+  for (const Spec& wrong : std::vector<Spec>{{begin, relu, end, dense},
+                                             {dense, begin, relu, begin, relu, end, end, dense},
+                                             {dense, end, dense},
+                                             {dense, begin, end, dense},
+                                             {dense, begin, relu, dense}}) {
+    CHECK(message_of([&] { check_residuals(wrong); }).starts_with("spec: got a"));
+  }
 }
 
 TEST_CASE("spec: without its batchnorms, layers keep their places") {

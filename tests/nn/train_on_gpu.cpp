@@ -41,7 +41,8 @@ Trained trained(const char* spec, Device device, TrainOptions options, DType dty
 template <class F>
 void for_each_training(F f) {
   for (const char* spec : {"dense(17) layernorm relu dense(1)", "dense(9) layernorm gelu dense(1)",
-                           "batchnorm dense(9) batchnorm gelu dense(1)"})
+                           "batchnorm dense(9) batchnorm gelu dense(1)",
+                           "dense(9) residual(layernorm relu dense(9)) dense(1)"})
     for (const std::int64_t batch : {0, 6}) {
       CAPTURE(spec);
       CAPTURE(batch);

@@ -71,6 +71,34 @@ TEST_CASE("weights: names behind a module's, and layers between that have none")
                        "layer without weights, as Dropout, is the word 'identity'"));
 }
 
+TEST_CASE("weights: layers of a residual, by two numbers or by modules' names") {
+  const Temporary file("residual.safetensors");
+  const char* spec = "dense(3) residual(layernorm dense(3)) dense(1)";
+  const Net saved(spec, 2, {.seed = 5});
+  save_weights(saved, file.path());
+  Net loaded(spec, 2, {.seed = 7});
+  load_weights(loaded, file.path());
+  CHECK(same_bits(loaded.flat(), saved.flat()));
+  const SafeTensors content = read_safetensors(file.path());
+  const auto loads = [&](auto name_of, const std::vector<std::string>& modules = {}) {
+    SafeTensors other = content;
+    other.metadata.erase("keel.net");
+    for (auto& [name, tensor] : other.tensors) name = name_of(name);
+    write_safetensors(file.path(), other);
+    Net net(spec, 2, {.seed = 7});
+    load_weights(net, file.path(), {.modules = modules});
+    CHECK(same_bits(net.flat(), saved.flat()));
+  };
+  for (const char* ahead : {"", "net.", "_orig_mod.4.net."})
+    loads([&](const std::string& name) { return ahead + name; });
+  // Of a class whose words are a Sequential of its own.
+  loads([](const std::string& name) { return name[0] == '1' ? "1.body" + name.substr(1) : name; },
+        {"0", "1.body.0", "1.body.1", "2"});
+  CHECK(message_of([&] {
+          loads([](const std::string& name) { return "a" + name; });
+        }).find("names that are no numbers are given by --modules") != std::string::npos);
+}
+
 TEST_CASE("weights: modules with names of their own, in the SPEC's order") {
   const Temporary file("named.safetensors");
   const Net saved(kSpec, 3, {.seed = 5});
