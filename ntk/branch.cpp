@@ -34,7 +34,7 @@ bool tighter(const Piece& a, const Piece& b) { return a.bound() < b.bound(); }
 std::optional<double> cut_of(const Units& units, std::size_t j) {
   const double low = units.low[j], high = units.high[j], scale = units.scale[j];
   const double at = units.activation.kinked() ? -units.origin[j] / scale : low + (high - low) / 2;
-  if (j + units.kept >= units.size() || !(scale > 0 && at > low && at < high)) return std::nullopt;
+  if (units.passes(j) || !(scale > 0 && at > low && at < high)) return std::nullopt;
   return at;
 }
 

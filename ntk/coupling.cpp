@@ -147,7 +147,7 @@ void Coupling::slope(const Units& units, const CouplingPlace& place, const Maxim
     const double own = at.deviations[i], apart = own * own - d[i] * d[i];
     gradient[place.theta + i] += apart;
     raised += apart;
-    gradient[place.shift + i] += d[i] - own;
+    gradient[place.shift + i] += d[i] - at.made[i];
     if (place.crosses) gradient[place.cross + i] += at.y_of_u[i] * d[i] - at.before[i] * own;
   }
   for (std::size_t i = 0; i < n; ++i) gradient[place.theta + i] -= raised * top_[i] * top_[i];

@@ -36,7 +36,8 @@ class Coupling {
   struct Maximum {
     const std::vector<double>& y;           ///< of this layer's units
     const std::vector<double>& deviations;  ///< d of the units before, each by itself
-    const std::vector<double>& before;      ///< their y, each by itself
+    const std::vector<double>& made;    ///< the same, but for units that pass, of what makes them
+    const std::vector<double>& before;  ///< their y, each by itself
     const std::vector<double>& u;
     const std::vector<double>& y_of_u;  ///< the first units' at u
   };

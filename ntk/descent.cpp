@@ -58,8 +58,7 @@ Start start_of(const Multipliers& at, const std::vector<Units>& layers, const Ve
       mean += std::abs(size) / n;
       scale += all.scale[j] / n;
       start.x[at.sigma[l] + j] = w[j] * all.scale[j] * slope(all, j);
-      const bool bent = j + all.kept < all.size() &&
-                        all.origin[j] + all.scale[j] * all.low[j] < 0 &&
+      const bool bent = !all.passes(j) && all.origin[j] + all.scale[j] * all.low[j] < 0 &&
                         all.origin[j] + all.scale[j] * all.high[j] > 0;
       const double kappa = !bent ? 0 : size > 0 ? size * root / 4 : size / 2;
       if (l == 0 && at.kappas > 1) start.x[at.coupling[0].kappa + j] = kappa;
@@ -77,6 +76,7 @@ Start start_of(const Multipliers& at, const std::vector<Units>& layers, const Ve
     }
     const double step = quotient(quotient(mean, scale), scale);
     for (std::size_t j = 0; j < all.size(); ++j) {
+      if (all.passes(j) && l + 1 == at.sigma.size()) continue;  // it is linear: nothing to bend
       start.x[at.coupling[l].kappa + j] = 1e-3 * step;
       start.unit[at.coupling[l].kappa + j] = step;
     }

@@ -60,6 +60,9 @@ struct TailDual::Pass {
   Vector w;                               // of the values phi - centre of the layer at hand
   Vector w_summed;                        // sizes of what makes w
   std::vector<Vector> y{}, deviations{};  // of each layer: where its maxima are, and phi - centre
+  std::vector<Vector> made{};             // phi - centre, of units that pass by what makes them
+  std::vector<Vector> sigma{};
+  Vector kappa{};  // of the first layer
 };
 
 ScalarProblem TailDual::problem(std::size_t layer, std::size_t j, const Vector& x, double w) const {
@@ -69,7 +72,10 @@ ScalarProblem TailDual::problem(std::size_t layer, std::size_t j, const Vector& 
   return {.phi = all.phi(j),
           .w = w,
           .centre = all.centre[j],
-          .sigma = free ? 0 : x[at_.sigma[layer] + j],
+          // What passes is linear, and handed back as such: nothing of it is lost.
+          .sigma = free            ? 0
+                   : all.passes(j) ? w * all.scale[j]
+                                   : x[at_.sigma[layer] + j],
           .kappa = free         ? 0
                    : layer > 0  ? kappa[j] * all.scale[j] * all.scale[j]
                    : one_kappa_ ? kappa[0]
@@ -92,6 +98,10 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
       const CouplingPlace& above = at_.coupling[layer + 1];
       if (above.crosses) unit.cross = x[above.cross + j];
     }
+    if (quadratic_of_u(layer, j))
+      unit.kappa = all.scale[j] * (unit.theta * all.scale[j] - unit.cross);
+    pass.sigma[layer][j] = unit.sigma;
+    if (layer == 0 && !one_kappa_) pass.kappa[j] = unit.kappa;
     const double theta = std::abs(unit.theta), cross = std::abs(unit.cross);
     const double reach = all.reach(j);
     // An origin made of the values before is what sigma's balance with them starts from.
@@ -108,6 +118,11 @@ void TailDual::units(std::size_t layer, const Vector& x, Pass& pass) const {
     y[j] = found.y;
     deviation[j] = unit.phi(unit.origin + unit.scale * found.y) - unit.centre;
   }
+}
+
+// Whether the square of what passes is one of u, and handed back as such, too.
+bool TailDual::quadratic_of_u(std::size_t layer, std::size_t j) const {
+  return layer == 0 && !one_kappa_ && layers_[0].passes(j);
 }
 
 // max of g.u + sum kappa_i (row_i . u)^2 + u.(added u), `added` only where each unit has its own
@@ -159,18 +174,42 @@ Vector TailDual::within_cone(const double* kappa, const Vector& g, const Vector&
 }
 
 // What the multipliers took from the first units: a linear function of u.
-Vector TailDual::taken(const Vector& x) const {
-  const auto n = static_cast<std::ptrdiff_t>(layers_[0].size());
-  Vector g = rows_.transposed({x.begin(), x.begin() + n});
+Vector TailDual::taken(const Vector& sigma, const Vector& x) const {
+  Vector g = rows_.transposed(sigma);
   if (set_.half) g.back() += x[at_.half];
   return g;
+}
+
+Vector TailDual::taken(const Vector& x) const {
+  return taken({x.begin(), x.begin() + static_cast<std::ptrdiff_t>(layers_[0].size())}, x);
+}
+
+// What makes the values of units that pass: u, and the layers before.
+void TailDual::follow(const Vector& y_of_u, Pass& pass) const {
+  pass.made = pass.deviations;
+  for (std::size_t l = 0; l < depth_; ++l) {
+    const Units& all = layers_[l];
+    for (std::size_t j = all.size() - all.kept; j < all.size(); ++j) {
+      const double off = all.origin[j] - all.centre[j];
+      if (l == 0) {
+        pass.made[0][j] = off + all.scale[j] * y_of_u[j];
+        if (!quadratic_of_u(0, j)) continue;
+        pass.y[0][j] = y_of_u[j];
+        pass.deviations[0][j] = pass.made[0][j];
+      } else {
+        const Vector& before = pass.made[l - 1];
+        pass.made[l][j] =
+            off + dot(&all.from.weight[j * before.size()], before.data(), before.size());
+      }
+    }
+  }
 }
 
 // That function's maximum, and the quadratic's; the first units' y there.
 Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
   const std::size_t kappa_at = at_.coupling[0].kappa;
-  const double* kappa = &x[kappa_at];
-  Vector u = taken(x), added;
+  const double* kappa = one_kappa_ ? &x[kappa_at] : pass.kappa.data();
+  Vector u = taken(pass.sigma[0], x), added;
   if (depth_ > 1) {
     const Coupling& coupling = pass.couplings[1];
     added = coupling.quadratic();
@@ -190,9 +229,10 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
   pass.value.bound += value.bound;
   pass.value.size += std::abs(value.bound) + value.size + x[at_.half];
   const Vector y = rows_.of(u);
+  follow(y, pass);
   for (std::size_t i = 0; i < y.size() && !set_.box; ++i) {
     const double of_unit = pass.y[0][i];
-    pass.gradient[i] += y[i] - of_unit;
+    if (!layers_[0].passes(i)) pass.gradient[i] += y[i] - of_unit;
     pass.gradient[kappa_at + (one_kappa_ ? 0 : i)] += y[i] * y[i] - of_unit * of_unit;
   }
   if (set_.half) pass.gradient[at_.half] = u.back();
@@ -200,6 +240,7 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
     pass.couplings[l].slope(layers_[l], at_.coupling[l],
                             {.y = pass.y[l],
                              .deviations = pass.deviations[l - 1],
+                             .made = pass.made[l - 1],
                              .before = pass.y[l - 1],
                              .u = u,
                              .y_of_u = y},
@@ -231,7 +272,7 @@ void TailDual::hand_back(std::size_t l, const Vector& x, Pass& pass) const {
   pass.w_summed.assign(inputs, 0);
   for (std::size_t j = 0; j < all.size(); ++j) {
     if (!(all.scale[j] > 0)) continue;
-    const double share = x[at_.sigma[l] + j] / all.scale[j];
+    const double share = pass.sigma[l][j] / all.scale[j];
     for (std::size_t i = 0; i < inputs; ++i) {
       pass.w[i] += share * all.from.weight[j * inputs + i];
       pass.w_summed[i] += std::abs(share) * all.from_sizes[j * inputs + i];
@@ -249,8 +290,8 @@ void TailDual::hand_back(std::size_t l, const Vector& x, Pass& pass) const {
 // The slope in layer l's sigmas: how far its units are from what the layer before gives.
 void TailDual::slope(std::size_t l, Pass& pass) const {
   const Units& all = layers_[l];
-  const Vector& before = pass.deviations[l - 1];
-  for (std::size_t j = 0; j < all.size(); ++j) {
+  const Vector& before = pass.made[l - 1];
+  for (std::size_t j = 0; j < all.size() - all.kept; ++j) {
     if (!(all.scale[j] > 0)) continue;
     const double made = dot(&all.from.weight[j * before.size()], before.data(), before.size());
     pass.gradient[at_.sigma[l] + j] += made / all.scale[j] - pass.y[l][j];
@@ -274,13 +315,15 @@ TailDual::Value TailDual::operator()(const Vector& v, double constant, const Vec
   for (std::size_t l = 0; l < depth_; ++l) {
     pass.y.emplace_back(layers_[l].size());
     pass.deviations.emplace_back(layers_[l].size());
+    pass.sigma.emplace_back(layers_[l].size());
   }
+  pass.kappa.resize(layers_[0].size());
   for (std::size_t l = depth_; l-- > 0;) {
     units(l, x, pass);
     if (l > 0) hand_back(l, x, pass);
   }
-  for (std::size_t l = 1; l < depth_; ++l) slope(l, pass);
   Vector y = inputs(x, also, pass);
+  for (std::size_t l = 1; l < depth_; ++l) slope(l, pass);
   if (also.gaps) {
     y = last_units(std::move(y));
     for (std::size_t j = 0; j < last.size(); ++j) {

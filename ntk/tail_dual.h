@@ -46,7 +46,10 @@ class TailDual {
   struct Pass;
   void units(std::size_t layer, const std::vector<double>& x, Pass& pass) const;
   void hand_back(std::size_t layer, const std::vector<double>& x, Pass& pass) const;
+  bool quadratic_of_u(std::size_t layer, std::size_t unit) const;
+  void follow(const std::vector<double>& y_of_u, Pass& pass) const;
   void slope(std::size_t layer, Pass& pass) const;
+  std::vector<double> taken(const std::vector<double>& sigma, const std::vector<double>& x) const;
   std::vector<double> inputs(const std::vector<double>& x, const Also& also, Pass& pass) const;
   ScalarProblem problem(std::size_t layer, std::size_t unit, const std::vector<double>& x,
                         double w) const;

@@ -23,7 +23,8 @@ struct Units {
   Affine from{};                 ///< what makes z of the values before; empty for the first
   std::vector<double> from_sizes{};  ///< weight_sizes(from)
   std::size_t size() const { return origin.size(); }
-  const Activation& phi(std::size_t j) const { return j + kept < size() ? activation : passed; }
+  bool passes(std::size_t j) const { return j + kept >= size(); }
+  const Activation& phi(std::size_t j) const { return passes(j) ? passed : activation; }
   /// At least |z_j| and |phi(z_j)|, and what their rounding is measured by.
   double reach(std::size_t j) const {
     return std::max(std::abs(origin[j]) + scale[j], summed[j]) + std::abs(centre[j]);

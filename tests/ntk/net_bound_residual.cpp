@@ -46,8 +46,8 @@ TEST_CASE("net_bound: a residual that adds nothing leaves the interval as it is"
         for (std::size_t i = 0; i < wanted.outputs.size(); ++i) {
           const Interval of = bound.outputs[i], same = wanted.outputs[i];
           const double size = same.high - same.low;
-          CHECK(of.high - same.high < 0.03 * size);
-          CHECK(same.low - of.low < 0.03 * size);
+          CHECK(of.high - same.high < 0.001 * size);
+          CHECK(same.low - of.low < 0.001 * size);
         }
       }
 }
