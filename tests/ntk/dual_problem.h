@@ -25,10 +25,14 @@ struct DualProblem {
     first.low.assign(first.size(), -1);
     first.high.assign(first.size(), 1);
     first.centre = draws(first.size(), seed);
+    first.kept = tail.kept[0];
+    for (std::size_t j = first.size() - first.kept; j < first.size(); ++j)
+      first.centre[j] = first.origin[j];  // as centres() has it
     layers.push_back(first);
     for (std::size_t l = 1; l < tail.activations.size(); ++l) {
       Units next;
       next.activation = tail.activations[l];
+      next.kept = tail.kept[l];
       next.from = tail.affine[l];
       next.from_sizes = weight_sizes(next.from);
       next.origin = affine_at(next.from, layers[l - 1].centre);
