@@ -5,7 +5,7 @@
 
 FOLDER holds yacht/data.txt and concrete/data.txt of the UCI archive, CASP.csv is its protein data, with
 RMSD in a column of that name or in --protein-target. Without --protein its six rows are left out.
-tanh bounds a net by itself: it has rows without a norm.
+tanh bounds a net by itself: it has rows without a norm. Residual nets have rows of yacht and concrete.
 Ends are rounded outward, what was found inward.
 """
 import argparse
@@ -21,6 +21,9 @@ PLACES = {"first": "dense(128) {norm} {phi} dense(128) {phi} dense(1)",
           "second": "dense(128) {phi} dense(128) {norm} {phi} dense(1)",
           "every": "dense(128) {norm} {phi} dense(128) {norm} {phi} dense(1)"}
 NO_NORM = "dense(128) {phi} dense(128) {phi} dense(1)"
+RESIDUAL = {"residual, first": "dense(128) {norm} " + 2 * "residual({phi} dense(128)) " + "dense(1)",
+            "residual, last": "dense(128) " + 2 * "residual({norm} {phi} dense(128)) " +
+                              "{norm} dense(1)"}
 HEAD = ("data", "φ", "LN", "proved: f in", "bound", "found", "found/bound", "s")
 
 
@@ -38,7 +41,7 @@ def rounded(value, digits, towards):
 
 
 def row(command, name, table, target, activation, norm, place, training):
-    net = PLACES.get(place, NO_NORM).format(norm=norm, phi=activation)
+    net = (PLACES | RESIDUAL).get(place, NO_NORM).format(norm=norm, phi=activation)
     data = ["--net", net, "--data", table, "--target", target, "--standardise", "xy"]
     with tempfile.TemporaryDirectory() as folder:
         weights = Path(folder) / "w.safetensors"
@@ -70,9 +73,12 @@ def main():
             sys.exit(f"certificates: got no {table}, wanted the table of {name}")
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|")
     for name, table, target, activations, training in sets:
-        runs = [(activation, "layernorm") for activation in activations] + [("relu", "rmsnorm")]
-        for activation, norm in runs:
-            for place in [*PLACES, "none"] if activation == "tanh" else PLACES:
+        runs = [(activation, "layernorm", PLACES) for activation in activations]
+        runs += [("relu", "rmsnorm", PLACES)]
+        if training == full:
+            runs += [("relu", "layernorm", RESIDUAL)]
+        for activation, norm, places in runs:
+            for place in [*places, "none"] if activation == "tanh" else places:
                 cells = row(given.keel, name, table, target, activation, norm, place, training)
                 print("| " + " | ".join(cells) + " |", flush=True)
 
