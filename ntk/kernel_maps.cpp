@@ -10,14 +10,16 @@ namespace {
 
 constexpr double kLargest = 1e150;  // of a diagonal: products of two must not overflow
 
-// What a residual is given and what it makes of it are independent where the latter is Gaussian:
-// its last weights are its own, of mean 0. So their K and Theta add up. Gains that still wait for
-// an average over units get it here, each of its own values.
+// What a residual is given and what it makes of it are independent: behind its last weights, which
+// are its own, of mean 0, there are norms alone. So their K and Theta add up. Gains that still wait
+// for an average over units get it here, each of its own values.
 KernelMap add_map(const Spec& spec, std::size_t layer, const KernelContext& kept,
                   KernelContext& context) {
-  check(context.gaussian, "infinite_kernel",
-        "got a residual whose last word {} is an activation or stands behind one: wanted a dense "
-        "layer at its end",
+  std::size_t last = layer - 1;  // but for norms
+  while (normalises_rows(spec[last].kind)) --last;
+  check(spec[last].kind == LayerKind::dense, "infinite_kernel",
+        "got a residual that ends at word {}, wanted a dense layer at its end, or one ahead of "
+        "norms alone",
         word_of(spec, layer));
   KernelMap map;
   map.kind = KernelMap::Kind::add;

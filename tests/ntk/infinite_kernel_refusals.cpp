@@ -21,6 +21,25 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
   CHECK(made("dense(3) identity batchnorm relu dense(1)") ==
         "infinite_kernel: got a batchnorm at word 3, wanted layers of one input at a time: it has "
         "no kernel of two inputs alone");
+  // What shares weights with what it is added to is not independent of it.
+  for (const char* within : {"relu", "layernorm", "relu layernorm", "dense(3) relu",
+                             "dense(3) gelu rmsnorm", "rmsnorm identity layernorm"}) {
+    CAPTURE(within);
+    CHECK(made(fmt::format("dense(3) residual({}) dense(1)", within).c_str())
+              .ends_with("wanted a dense layer at its end, or one ahead of norms alone"));
+  }
+  CHECK(made("dense(3) residual(identity relu dense(3) identity layernorm) relu dense(1)")
+            .starts_with("kernel_map: got 'relu' (word 8) on a residual's sum with values of a "
+                         "norm's gain"));
+  CHECK(made("dense(3) layernorm residual(dense(3)) layernorm relu dense(1)")
+            .find("wanted a dense layer between, or that norm without a gain (affine=0)") !=
+        std::string::npos);
+  CHECK(made("dense(3) relu residual(dense(3)) relu dense(1)")
+            .starts_with("kernel_map: got 'relu' (word 5) on what another activation left"));
+  for (const char* net : {"dense(3) residual(relu dense(3) layernorm) dense(1)",
+                          "dense(3) layernorm residual(dense(3)) layernorm dense(2) relu dense(1)",
+                          "dense(3) layernorm(affine=0) residual(dense(3)) relu dense(1)"})
+    CHECK(made(net) == "no error");
   // A Spec made by hand: data are not Gaussian, and nothing has centred them.
   for (const LayerKind kind : {LayerKind::relu, LayerKind::layernorm})
     CHECK(message_of([&] {
