@@ -30,8 +30,9 @@ constexpr std::int64_t kEstimateRows =
 
 // C is proved for an infinitely wide net. For nets of finite width nothing is: there is the largest
 // that a search finds within |x| <= farthest, unless it grows for ever, as without a Layer Norm or
-// RMSNorm, or with a tanh before: where x is so that a unit of it stays off its flat ends, its
-// weights' derivatives are x times a constant. Of one feature there is no such x.
+// RMSNorm that no residual passes by, or with a tanh before: where x is so that a unit of it stays
+// off its flat ends, its weights' derivatives are x times a constant. Of one feature there is no
+// such x.
 struct KernelSupremum {
   Supremum proved;
   std::optional<Found> searched;
@@ -202,8 +203,9 @@ Run declare_certify(CLI::App& app) {
       ->capture_default_str();
   app.footer(
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
-      "far from the data; without a Layer Norm or RMSNorm, or behind a tanh, there is none. Of "
-      "--mode empirical nothing is proved.\n--mode trained bounds the very net of --weights "
+      "far from the data; without a Layer Norm or RMSNorm that no residual passes by, or behind a "
+      "tanh, there is none. Of --mode empirical nothing is proved.\n--mode trained bounds the very "
+      "net of --weights "
       "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
       "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "
       "a transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../nn/batch_norm_fold.h"
 #include "../nn/weights.h"
 #include "../nn/weights_reader.h"
 #include "examples.h"
@@ -50,6 +51,7 @@ TrainedNet trained_net(const std::string& net, const std::string& weights,
   options.dtype = DType::f64;  // the search is to see the net, not float32's rounding
   options.device = context.device;
   const Spec spec = parse_spec(net);
+  batch_norm_folds(spec);  // throws where the SPEC without its batchnorms would be another net
   TrainedNet result{
       Net(without_batch_norms(spec), input_width(spec, content, weights, modules), options),
       {},

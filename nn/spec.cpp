@@ -255,26 +255,30 @@ std::string spec_text(const Spec& spec) {
 }
 
 void check_residuals(const Spec& spec) {
-  std::int64_t width = 0, taken = 0, word = 0;  // of the residual that is open
+  std::int64_t width = 0, word = 0;
+  std::int64_t taken = 0, begin = 0;  // of the residual that is open
+  std::size_t first = 0;              // layer within it
   for (std::size_t i = 0; i < spec.size(); ++i) {
+    word += spec[i].identities + (spec[i].kind == LayerKind::add ? 0 : 1);
     if (spec[i].kind == LayerKind::dense) width = spec[i].width;
     if (spec[i].kind == LayerKind::residual) {
-      check(width > 0 && word == 0, "spec",
+      check(width > 0 && begin == 0, "spec",
             "got a residual at word {}, wanted it behind a dense layer and in no other residual",
-            word_of(spec, i));
+            word);
       taken = width;
-      word = word_of(spec, i);
+      begin = word;
+      first = i + 1;
     }
     if (spec[i].kind == LayerKind::add) {
-      check(word > 0 && spec[i - 1].kind != LayerKind::residual, "spec",
-            "got an end of a residual behind word {}, wanted words within it", word_of(spec, i));
+      check(begin > 0, "spec", "got an end of a residual behind word {}, wanted its begin", word);
+      check(i > first, "spec", "the residual at word {} has no layers, wanted some", begin);
       check<ShapeError>(width == taken, "spec",
-                        "the residual at word {} takes {} units and gives {}, wanted as many", word,
-                        taken, width);
-      word = 0;
+                        "the residual at word {} takes {} units and gives {}, wanted as many",
+                        begin, taken, width);
+      begin = 0;
     }
   }
-  check(word == 0, "spec", "got a residual at word {} without an end", word);
+  check(begin == 0, "spec", "got a residual at word {} without an end", begin);
 }
 
 Spec without_batch_norms(const Spec& spec) {

@@ -48,7 +48,7 @@ std::vector<KernelMap> kernel_maps(const Spec& spec, std::int64_t input_width,
   context.width = input_width;
   bool first_dense = true;
   for (const LayerSpec& layer : spec) {
-    context.word = word_of(spec, maps.size());
+    context.word += layer.identities + (layer.kind == LayerKind::add ? 0 : 1);
     if (layer.kind == LayerKind::residual) {
       kept = context;
       maps.push_back({.kind = KernelMap::Kind::keep});

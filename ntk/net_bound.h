@@ -1,5 +1,5 @@
 // A proved bound of one given net: whatever its input, each output stays within an interval. It
-// takes a Layer Norm, an RMSNorm or a tanh; all that stands behind the last norm, or else the first
+// takes a Layer Norm, an RMSNorm or a tanh that no residual passes by; all that stands behind the last norm, or else the first
 // tanh, is bounded over everything that it can give (docs/certificate.md).
 #pragma once
 
@@ -34,7 +34,8 @@ struct NetBound {
 };
 
 /// The interval of each output of a net of one member, for every input, as real arithmetic has it;
-/// no intervals where it has no Layer Norm, RMSNorm or tanh:
+/// no intervals where it has no Layer Norm, RMSNorm or tanh that no residual passes by, behind all
+/// norms within residuals:
 /// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own.
 /// Throws keel::Error for an ensemble.
 NetBound bound_net(const Net& net, const NetBoundOptions& options = {});

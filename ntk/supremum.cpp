@@ -35,12 +35,12 @@ Range operator/(Range a, Range b) {
 }
 
 /// The diagonal over a range of r. `ratio`, Theta / K, varies little where K and Theta themselves
-/// span decades; `mean`: (the mean of the values)^2 / K.
+/// span decades; `mean`: (the mean of the values)^2 / K; `over`: K / K kept, within a residual.
 struct Cell {
-  Range k, theta, ratio, mean;
+  Range k, theta, ratio, mean, over;
 };
 
-void through_dense(const KernelMap& map, Cell& c) {
+void through_dense(const KernelMap& map, const Cell& kept, Cell& c) {
   // (weight ratio + from_k + constant / k) / (weight + bias / k), which is monotone in 1 / k.
   const auto ratio_at = [&](double ratio, double k) {
     if (std::isinf(k)) return (map.weight * ratio + map.from_k) / map.weight;
@@ -52,6 +52,7 @@ void through_dense(const KernelMap& map, Cell& c) {
              std::max(ratio_at(c.ratio.hi, c.k.lo), ratio_at(c.ratio.hi, c.k.hi))};
   c.theta = map.weight * c.theta + map.from_k * c.k + Range{map.constant, map.constant};
   c.k = map.weight * c.k + Range{map.bias, map.bias};
+  c.over = map.weight * c.over + Range{map.bias, map.bias} / kept.k;
   c.ratio = both(ratio, c.theta / c.k);
   c.mean = {0, 0};
 }
@@ -62,6 +63,7 @@ void through_relu(const KernelMap& map, Cell& c) {
   c.theta = square * (c.theta + map.gain * c.k);
   c.ratio = c.ratio + Range{map.gain, map.gain};
   c.k = square * c.k;
+  c.over = square * c.over;
   c.mean = {mean, mean};
 }
 
@@ -110,6 +112,7 @@ void through_activation(const KernelMap& map, const Activated& of, Cell& c) {
   c.ratio = c.ratio * (of.slope / of.value_over_k);
   if (map.gain > 0) c.ratio = c.ratio + Range{0, (shared / of.value).hi};
   c.theta = c.theta * of.slope + shared;
+  c.over = c.over * of.value_over_k;
   c.k = of.value;
   c.ratio = both(c.ratio, c.theta / c.k);
 }
@@ -172,22 +175,23 @@ void through_layer_norm(const KernelMap& map, Cell& c) {
     ratio = ratio + share;
   }
   ratio = ratio / kept;
+  c.over = c.over * (kept / (variance + Range{map.eps, map.eps}));
   c.k = {scaled(variance.lo), scaled(variance.hi)};
   c.theta = both(theta / (variance + Range{map.eps, map.eps}), ratio * c.k) + constant;
   c.ratio = both(ratio + constant / c.k, c.theta / c.k);
   if (map.centred != 0) c.mean = {0, 0};  // else it shrinks as the root of K does
 }
 
-// Shares of the sum's K weigh the ratios: as a cell shrinks, so does what they may be.
+// The sum's ratio is the mean of both, weighed by 1 and `over`, in which it is monotone.
 void through_add(const KernelMap& map, const Cell& kept, Cell& c) {
-  const auto share = [](Range part, Range other) {
-    return both({0, 1}, Range{(part / (Range{part.lo, part.lo} + Range{other.hi, other.hi})).lo,
-                              (part / (Range{part.hi, part.hi} + Range{other.lo, other.lo})).hi});
+  const Range over = both(c.over, c.k / kept.k), of_kept{1 / (1 + over.hi), 1 / (1 + over.lo)};
+  const auto mean_of = [&](double a, double b, double share) {
+    return share == 0 ? b : share == 1 ? a : b + share * (a - b);
   };
-  const auto shifted = [](Range ratio, double by) { return ratio + Range{by, by}; };
-  const Range of_kept = share(kept.k, c.k), of_made = share(c.k, kept.k);
-  const Range ratio =
-      of_kept * shifted(kept.ratio, map.gain) + of_made * shifted(c.ratio, map.from_k);
+  const Range a = kept.ratio + Range{map.gain, map.gain},
+              b = c.ratio + Range{map.from_k, map.from_k};
+  const Range ratio{std::min(mean_of(a.lo, b.lo, of_kept.lo), mean_of(a.lo, b.lo, of_kept.hi)),
+                    std::max(mean_of(a.hi, b.hi, of_kept.lo), mean_of(a.hi, b.hi, of_kept.hi))};
   c.theta = c.theta + map.from_k * c.k + kept.theta + map.gain * kept.k;
   c.k = c.k + kept.k;
   c.ratio = both(ratio, c.theta / c.k);
@@ -197,7 +201,7 @@ void through_add(const KernelMap& map, const Cell& kept, Cell& c) {
 void through(const KernelMap& map, Cell& c, Cell& kept) {
   switch (map.kind) {
     case KernelMap::Kind::dense:
-      return through_dense(map, c);
+      return through_dense(map, kept, c);
     case KernelMap::Kind::relu:
       return through_relu(map, c);
     case KernelMap::Kind::mixture:
@@ -208,6 +212,7 @@ void through(const KernelMap& map, Cell& c, Cell& kept) {
       return through_layer_norm(map, c);
     case KernelMap::Kind::keep:
       kept = c;
+      c.over = {1, 1};
       return;
     case KernelMap::Kind::add:
       return through_add(map, kept, c);

@@ -49,17 +49,19 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
 }
 
 // Index of the last layernorm or rmsnorm, or else of the first tanh; the SPEC's length where there
-// is none, or a norm behind it. What is within a residual does not count: x passes it by.
+// is none. What is within a residual does not count, as x passes it by; nor what is ahead of a norm
+// there, of which a tail has none.
 std::size_t bounding_word(const Spec& spec) {
-  std::size_t norm = spec.size(), tanh = spec.size(), within = 0;
-  bool inside = false;
+  std::size_t norm = spec.size(), tanh = spec.size();
+  bool within = false;
   for (std::size_t i = 0; i < spec.size(); ++i) {
-    inside = spec[i].kind == LayerKind::residual || (inside && spec[i].kind != LayerKind::add);
-    if (normalises_rows(spec[i].kind)) (inside ? within : norm) = i;
-    if (spec[i].kind == LayerKind::tanh && !inside) tanh = std::min(tanh, i);
+    if (joins(spec[i].kind)) within = spec[i].kind == LayerKind::residual;
+    if (within && normalises_rows(spec[i].kind)) norm = tanh = spec.size();
+    if (within) continue;
+    if (normalises_rows(spec[i].kind)) norm = i;
+    if (spec[i].kind == LayerKind::tanh) tanh = std::min(tanh, i);
   }
-  const std::size_t found = norm < spec.size() ? norm : tanh;
-  return within > found ? spec.size() : found;
+  return norm < spec.size() ? norm : tanh;
 }
 
 // Of the layer at `layer`, if that is an activation.

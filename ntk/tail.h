@@ -36,8 +36,8 @@ Tail tail_of(const Net& net, bool narrow = true);
 /// f at u, or of a box at the first units, [outputs].
 std::vector<double> tail_at(const Tail& tail, const std::vector<double>& u);
 
-/// Whether the SPEC has a word that tail_of() starts from: the last norm, or else the first tanh,
-/// that no residual passes by, with no norm within a residual behind it.
+/// Whether the SPEC has a word that tail_of() starts from: of those that no residual passes by,
+/// behind all norms within residuals, the last norm, or else the first tanh.
 bool has_bound(const Spec& spec);
 
 }  // namespace keel

@@ -154,8 +154,10 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
         "dense(8) gelu dense(8) layernorm gelu dense(1)",
         "dense(8) layernorm gelu dense(8) layernorm gelu dense(1)",
         "dense(8) gelu layernorm dense(8) gelu layernorm dense(1)",
-        "dense(8) layernorm(eps=0.5) silu dense(1)", "dense(8) silu layernorm dense(1)",
-        "dense(8) layernorm layernorm gelu dense(1)", "dense(8) layernorm dense(1)",
+        "dense(8) layernorm(eps=0.5) silu dense(1)",
+        "dense(8) silu layernorm dense(1)",
+        "dense(8) layernorm layernorm gelu dense(1)",
+        "dense(8) layernorm dense(1)",
         "dense(8) rmsnorm relu dense(8) relu dense(1)",
         "dense(8) gelu rmsnorm(eps=1e-3) layernorm dense(1)",
         "dense(8) leakyrelu(slope=0.2) layernorm dense(8) leakyrelu dense(1)",
@@ -165,7 +167,10 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
         "dense(1)",
         "dense(8) layernorm residual(relu dense(8) gelu dense(8)) dense(1)",
         "dense(8) relu residual(dense(8) layernorm) rmsnorm dense(1)",
-        "dense(8) residual(tanh dense(8)) layernorm relu dense(1)"})
+        "dense(8) residual(tanh dense(8)) layernorm relu dense(1)",
+        "dense(8) residual(dense(8)) layernorm dense(1)",
+        "dense(8) residual(relu dense(8)) residual(relu dense(8)) layernorm relu dense(1)",
+        "dense(8) residual(leakyrelu dense(8)) layernorm silu dense(1)"})
     for (double b : {0.0, 0.01, 1.0})
       for (auto parameterisation : {Parameterisation::ntk, Parameterisation::standard})
         for (auto output : {KernelOutput::ntk, KernelOutput::nngp}) {

@@ -121,6 +121,13 @@ TEST_CASE("net_bound: what a residual passes by bounds nothing") {
               .ends_with("wanted a layernorm, an rmsnorm or a tanh that no residual passes by, "
                          "behind all norms within residuals"));
   }
+  // A tanh behind it is one more chance.
+  for (const char* spec : {"dense(4) layernorm dense(4) residual(layernorm dense(4)) tanh dense(1)",
+                           "dense(4) tanh residual(layernorm dense(4)) tanh dense(1)"}) {
+    const NetBound bound = bound_net(random_net(spec, 2, 3));
+    CHECK(bound.bounded);
+    CHECK(bound.kind == LayerKind::tanh);
+  }
   const Net last = random_net("dense(4) residual(layernorm relu dense(4)) rmsnorm dense(1)", 2, 3);
   CHECK(bound_net(last).word == 6);
 }
