@@ -44,16 +44,31 @@ std::string place_of(const SafeTensors& content, const std::string& name) {
   return there && there->rank() == 1 ? shared->second : name;
 }
 
-// A layer behind the SPEC's last one: the file's net has words that the SPEC does not.
-bool has_more_layers(const std::set<std::string>& names, const Spec& spec) {
-  const auto number = [](const std::string& name) {
-    std::int64_t layer = -1;
-    std::from_chars(name.data(), name.data() + name.size(), layer);
-    return layer;
-  };
-  const std::int64_t last = number(number_of(spec, spec.size() - 1));
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return number(name) > last; });
+// Of "2.0.weight": 2 and, within a residual, 0; else -1.
+struct Number {
+  std::int64_t outer = -1, inner = -1;
+  explicit Number(std::string_view name) {
+    const char* const end = name.data() + name.size();
+    const auto [stop, problem] = std::from_chars(name.data(), end, outer);
+    if (problem == std::errc() && stop != end) std::from_chars(stop + 1, end, inner);
+  }
+};
+
+// A layer behind the SPEC's last one, or, of the residual that `missing` is of, behind that: the
+// file's net has words that the SPEC does not.
+bool has_more_layers(const std::set<std::string>& names, const Spec& spec,
+                     const std::string& missing) {
+  const Number last(number_of(spec, spec.size() - 1)), own(missing);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const Number number(name);
+    return number.outer > last.outer ||
+           (own.inner >= 0 && number.outer == own.outer && number.inner > own.inner);
+  });
+}
+
+bool has_residual(const Spec& spec) {
+  return std::any_of(spec.begin(), spec.end(),
+                     [](const LayerSpec& layer) { return joins(layer.kind); });
 }
 
 }  // namespace
@@ -118,7 +133,11 @@ std::string WeightsReader::hint(const std::string& name) const {
   if (name.ends_with(kRunningMean) && content_.find(stem + ".weight"))
     return "; without running statistics it depends on its batch, or is another normalisation";
   if (!by_number_) return "";
-  if (has_more_layers(left_, spec_))
+  if (!has_residual(spec_) && std::any_of(left_.begin(), left_.end(), [](const std::string& other) {
+        return Number(other).inner >= 0;
+      }))
+    return "; layers of two numbers are those of the word 'residual(...)'";
+  if (has_more_layers(left_, spec_, name))
     return "; a layer without weights, as Dropout, is the word 'identity'";
   const bool numbers = std::any_of(left_.begin(), left_.end(), [](const std::string& other) {
     return other[0] >= '0' && other[0] <= '9';

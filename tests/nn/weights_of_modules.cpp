@@ -97,6 +97,22 @@ TEST_CASE("weights: layers of a residual, by two numbers or by modules' names") 
   CHECK(message_of([&] {
           loads([](const std::string& name) { return "a" + name; });
         }).find("names that are no numbers are given by --modules") != std::string::npos);
+  loads([](const std::string& name) { return name; });  // the file as it was
+  Net without("dense(3) layernorm dense(3) dense(1)", 2);
+  CHECK(message_of([&] {
+          load_weights(without, file.path());
+        }).ends_with("; layers of two numbers are those of the word 'residual(...)'"));
+  // Sequential(LayerNorm, Dropout, Linear) within
+  loads(
+      [](const std::string& name) {
+        return name.starts_with("1.1") ? "1.2" + name.substr(3) : name;
+      },
+      {"0", "1.0", "1.2", "2"});
+  Net between(spec, 2);
+  CHECK(message_of([&] { load_weights(between, file.path()); })
+            .ends_with("'1.1.weight' [3, 3] is missing; not used so far: '1.2.bias', '1.2.weight', "
+                       "'2.bias', '2.weight'; a layer without weights, as Dropout, is the word "
+                       "'identity'"));
 }
 
 TEST_CASE("weights: modules with names of their own, in the SPEC's order") {
