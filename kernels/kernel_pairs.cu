@@ -62,7 +62,7 @@ struct Pairs {
   const double *table_a, *table_b;
   int64_t n_a, n_b, row, col, cols;
   const double* inner;
-  double* work;
+  double *work, *kept;  // kept: in memory on a GPU too, whose registers are all taken
   int64_t work_stride;
   double rounding;
   bool lower, theta;
@@ -149,16 +149,9 @@ struct Pairs {
 
   KEEL_HD double* home(int which, int64_t at) const { return work + which * work_stride + at; }
 
-  // What is kept lies in memory on a GPU too, whose registers are all taken, behind what a CPU
-  // needs.
-  template <class Group>
-  KEEL_HD double* kept(Group, int which, int64_t at) const {
-    return home(which + (Group::kMembers > 1 ? 0 : kCpuTiles), at);
-  }
-
   template <class Group, class Row>
   KEEL_HD void keep(Group g, int64_t at, int64_t count, const Row& k, const Row& t) const {
-    double *kept_k = kept(g, 0, at), *kept_t = kept(g, 1, at);
+    double *kept_k = kept + at, *kept_t = kept_k + work_stride;
     g.each(count, [&](auto j) {
       kept_k[j] = k[j];
       kept_t[j] = t[j];
@@ -167,7 +160,7 @@ struct Pairs {
 
   template <class Group, class Row>
   KEEL_HD void add(Group g, const KernelMap& map, int64_t at, int64_t count, Row& k, Row& t) const {
-    const double *kept_k = kept(g, 0, at), *kept_t = kept(g, 1, at);
+    const double *kept_k = kept + at, *kept_t = kept_k + work_stride;
     g.each(count, [&](auto j) {
       set(k, t, j, through_add(map, {k[j], t[j]}, {kept_k[j], kept_t[j]}));
     });
@@ -279,6 +272,7 @@ void kernel_pairs(const KernelMaps& maps, const KernelTile& tile, const Tensor& 
                        maps.device());
   check<ShapeError>(tile.work.elements() >= maps.work_tiles() * rows * cols, "kernel_pairs",
                     "got no work space for {} x {} pairs", rows, cols);
+  double* const work = maps.work_tiles() > 0 ? tile.work.data<double>() : nullptr;
   dispatch(into.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const Pairs<T> pairs{maps.data(),
@@ -291,7 +285,8 @@ void kernel_pairs(const KernelMaps& maps, const KernelTile& tile, const Tensor& 
                          tile.col,
                          cols,
                          tile.inner.data<double>(),
-                         maps.work_tiles() > 0 ? tile.work.data<double>() : nullptr,
+                         work,
+                         maps.device().is_cpu() ? work + kCpuTiles * rows * cols : work,
                          rows * cols,
                          tile.rounding,
                          tile.lower,

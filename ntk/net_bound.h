@@ -1,6 +1,7 @@
 // A proved bound of one given net: whatever its input, each output stays within an interval. It
-// takes a Layer Norm, an RMSNorm or a tanh that no residual passes by; all that stands behind the last norm, or else the first
-// tanh, is bounded over everything that it can give (docs/certificate.md).
+// takes a Layer Norm, an RMSNorm or a tanh that no residual passes by; all that stands behind the
+// last norm, or else the first tanh, is bounded over everything that it can give
+// (docs/certificate.md).
 #pragma once
 
 #include <cstdint>
