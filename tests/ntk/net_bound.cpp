@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "../nn/message_of.h"
+#include "../sanitized.h"
 #include "naive_tail.h"
 
 namespace keel {
@@ -60,11 +61,14 @@ std::vector<std::string> filled(const Specs& specs, const std::string& phi, int 
 }
 
 void check_bounds(const Specs& specs, std::uint64_t seed) {
-  for (const char* phi : {"relu", "leakyrelu(slope=0.2)", "gelu", "silu", "tanh"})
+  for (const std::string phi : {"relu", "leakyrelu(slope=0.2)", "gelu", "silu", "tanh"})
     for (int width : {1, 2, 3, 33})
       for (const std::string& spec : filled(specs, phi, width)) {
         const std::int64_t inputs = 1 + static_cast<std::int64_t>(seed % 3);
-        const Net net = random_net(spec, inputs, ++seed);
+        ++seed;
+        // A sanitizer sees their code in relu and silu.
+        if (test::kSanitized && (phi == "gelu" || phi.starts_with("leaky"))) continue;
+        const Net net = random_net(spec, inputs, seed);
         NetBoundOptions options;
         options.steps = options.unit_steps = options.image_steps = options.unit_image_steps = 30;
         const NetBound narrow = bound_net(net, options);

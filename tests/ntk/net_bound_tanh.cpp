@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "../sanitized.h"
 #include "dual_problem.h"
 
 namespace keel {
@@ -105,6 +106,7 @@ TEST_CASE("net_bound: a tanh of numbers of any size is bounded by signs, or bett
   for (const char* spec :
        {"dense(6) tanh dense(6) tanh dense(1)", "dense(6) layernorm tanh dense(6) tanh dense(1)"})
     for (double size : {10.0, 1e3, 1e6, 1e15, 1e60, 1e200}) {
+      if (test::kSanitized && size > 10 && size < 1e200) continue;
       CAPTURE(spec);
       CAPTURE(size);
       const Net net = random_net(spec, 2, 9);
