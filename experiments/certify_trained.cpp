@@ -12,6 +12,7 @@
 #include "../core/max_or_nan.h"
 #include "../ntk/net_bound.h"
 #include "../ntk/precise_net.h"
+#include "../ntk/tail.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "statistics.h"
@@ -143,12 +144,8 @@ Interval of_all(const std::vector<Interval>& outputs) {
   return all;
 }
 
-const char* no_bound(const Spec& spec) {
-  const bool residual = std::any_of(spec.begin(), spec.end(),
-                                    [](const LayerSpec& layer) { return joins(layer.kind); });
-  return residual ? "no layernorm, rmsnorm or tanh that no residual passes by, behind all norms "
-                    "within residuals"
-                  : "no layernorm, rmsnorm or tanh";
+std::string no_bound(const Spec& spec) {
+  return fmt::format("no layernorm, rmsnorm or tanh{}", outside_residuals(spec));
 }
 
 // Where what the word gives stays, of whatever input.

@@ -1,13 +1,13 @@
 #include "spec.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "../core/error.h"
 #include "../kernels/layer_norm.h"
+#include "spec_word.h"
 
 namespace keel {
 namespace {
@@ -29,67 +29,7 @@ constexpr struct {
     {LayerKind::tanh, "tanh", nullptr},       {LayerKind::layernorm, "layernorm", kOfNorm},
     {LayerKind::rmsnorm, "rmsnorm", kOfNorm}, {LayerKind::batchnorm, "batchnorm", kOfNorm}};
 
-constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string_view trim(std::string_view text) {
-  const auto begin = text.find_first_not_of(kBlanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
-/// A word as written, "layernorm(eps=0)", taken apart; `at` places it in messages.
-struct Word {
-  std::string_view text, name, inside;
-  bool has_parentheses = false;
-  int position = 0;
-  std::string at() const { return fmt::format("'{}' (word {})", shown(text), position); }
-};
-
-// Of the parenthesis at `open`; npos where there is none.
-std::size_t closing(std::string_view text, std::size_t open) {
-  int depth = 0;
-  for (std::size_t at = open; at < text.size(); ++at) {
-    depth += (text[at] == '(') - (text[at] == ')');
-    if (depth == 0) return at;
-  }
-  return text.npos;
-}
-
-// Blanks within parentheses belong to the word.
-Word next_word(std::string_view& rest, int position) {
-  std::size_t end = 0;
-  for (int depth = 0; end < rest.size(); ++end) {
-    if (depth <= 0 && kBlanks.find(rest[end]) != kBlanks.npos) break;
-    depth += (rest[end] == '(') - (rest[end] == ')');
-  }
-  Word word;
-  word.position = position;
-  word.text = trim(rest.substr(0, end));
-  rest = trim(rest.substr(end));
-
-  const std::size_t open = word.text.find('(');
-  std::size_t close = word.text.find(')');
-  word.name = word.text.substr(0, std::min(open, close));
-  if (word.name == kResidual && open != word.text.npos) close = closing(word.text, open);
-  word.has_parentheses = open != word.text.npos;
-  if (!word.has_parentheses) {
-    check(close == word.text.npos, "spec", "got {}, wanted no ')' without '('", word.at());
-    return word;
-  }
-  check(close != word.text.npos, "spec", "got {}, wanted a closing ')'", word.at());
-  check(close > open && close + 1 == word.text.size(), "spec",
-        "got '{}' after ')' in {}, wanted a blank", shown(word.text.substr(close + 1)), word.at());
-  word.inside = word.text.substr(open + 1, close - open - 1);
-  return word;
-}
-
-template <class T>
-bool parse_whole(std::string_view text, T& value) {
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return problem == std::errc() && stop == text.data() + text.size();
-}
-
-LayerSpec parse_dense(const Word& word) {
+LayerSpec parse_dense(const SpecWord& word) {
   LayerSpec layer{.kind = LayerKind::dense};
   check(parse_whole(trim(word.inside), layer.width) && layer.width >= 1 &&
             layer.width <= std::numeric_limits<std::int32_t>::max(),
@@ -98,8 +38,8 @@ LayerSpec parse_dense(const Word& word) {
 }
 
 // `wanted`: those there are; `seen`: the options of this word so far.
-void parse_option(const Word& word, std::string_view option, const char* wanted, LayerSpec& layer,
-                  std::vector<std::string_view>& seen) {
+void parse_option(const SpecWord& word, std::string_view option, const char* wanted,
+                  LayerSpec& layer, std::vector<std::string_view>& seen) {
   const std::size_t equals = option.find('=');
   const std::string_view name = trim(option.substr(0, equals));
   const std::string_view value =
@@ -123,7 +63,7 @@ void parse_option(const Word& word, std::string_view option, const char* wanted,
   seen.push_back(name);
 }
 
-LayerSpec parse_options(const Word& word, LayerKind kind, const char* wanted) {
+LayerSpec parse_options(const SpecWord& word, LayerKind kind, const char* wanted) {
   LayerSpec layer{.kind = kind, .eps = default_eps(kind)};
   if (!word.has_parentheses) return layer;
   std::string_view rest = word.inside;
@@ -137,14 +77,14 @@ LayerSpec parse_options(const Word& word, LayerKind kind, const char* wanted) {
   return layer;
 }
 
-bool is_identity(const Word& word) {
+bool is_identity(const SpecWord& word) {
   if (word.name != kIdentity) return false;
   check(!word.has_parentheses, "spec", "got {}, wanted {} without parentheses", word.at(),
         word.name);
   return true;
 }
 
-LayerSpec parse_layer(const Word& word) {
+LayerSpec parse_layer(const SpecWord& word) {
   if (word.name == "dense") return parse_dense(word);
   for (const auto& [kind, name, options] : kNames) {
     if (word.name != name) continue;
@@ -158,14 +98,14 @@ LayerSpec parse_layer(const Word& word) {
 // Words of a SPEC to its layers.
 struct Parser {
   Spec spec;
-  Word last;                    // that was read
+  SpecWord last;                // that was read
   int read = 0;                 // words
   std::int64_t identities = 0;  // ahead of the next layer
   bool begun = false;           // with a dense layer
 
   void take(std::string_view rest, bool within) {
     while (!rest.empty()) {
-      last = next_word(rest, ++read);
+      last = next_word(rest, ++read, kResidual);
       if (is_identity(last))
         ++identities;
       else if (last.name == kResidual)
@@ -184,7 +124,7 @@ struct Parser {
     spec.push_back(layer);
   }
 
-  void residual(const Word& word, bool within) {
+  void residual(const SpecWord& word, bool within) {
     check(!within, "spec", "got {} within a residual, wanted other words there", word.at());
     const std::string_view words = trim(word.inside);
     check(!words.empty(), "spec", "got {}, wanted residual(words), as in residual(relu dense(8))",
@@ -217,6 +157,11 @@ const char* name_of(LayerKind kind) {
 }
 
 bool joins(LayerKind kind) { return kind == LayerKind::residual || kind == LayerKind::add; }
+
+bool has_residual(const Spec& spec) {
+  return std::any_of(spec.begin(), spec.end(),
+                     [](const LayerSpec& layer) { return joins(layer.kind); });
+}
 
 bool normalises_rows(LayerKind kind) {
   return kind == LayerKind::layernorm || kind == LayerKind::rmsnorm;

@@ -52,6 +52,8 @@ struct LayerSpec {
 
 using Spec = std::vector<LayerSpec>;
 
+bool has_residual(const Spec& spec);
+
 /// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), gelu, silu, tanh, layernorm or
 /// layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same options, and
 /// residual(words), x + words(x), separated by blanks; the first, but for batchnorms, and the last

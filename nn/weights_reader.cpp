@@ -66,11 +66,6 @@ bool has_more_layers(const std::set<std::string>& names, const Spec& spec,
   });
 }
 
-bool has_residual(const Spec& spec) {
-  return std::any_of(spec.begin(), spec.end(),
-                     [](const LayerSpec& layer) { return joins(layer.kind); });
-}
-
 }  // namespace
 
 void check_finite_weights(const Tensor& values, const std::string& path, const std::string& name) {

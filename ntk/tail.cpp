@@ -222,17 +222,17 @@ class Behind {
 
 bool has_bound(const Spec& spec) { return bounding_word(spec) < spec.size(); }
 
+const char* outside_residuals(const Spec& spec) {
+  return has_residual(spec) ? " that no residual passes by, behind all norms within residuals" : "";
+}
+
 Tail tail_of(const Net& net, bool narrow) {
   check(net.members() == 1, "net_bound", "got a net of {} members, wanted one: Net::member",
         net.members());
   const Spec& spec = net.spec();
   const std::size_t begin = bounding_word(spec);
   check(begin < spec.size(), "net_bound", "got '{}', wanted a layernorm, an rmsnorm or a tanh{}",
-        spec_text(spec),
-        std::any_of(
-            spec.begin(), spec.end(), [](const LayerSpec& layer) { return joins(layer.kind); })
-            ? " that no residual passes by, behind all norms within residuals"
-            : "");
+        spec_text(spec), outside_residuals(spec));
 
   Tail tail;
   tail.word = word_of(spec, begin);

@@ -40,4 +40,7 @@ std::vector<double> tail_at(const Tail& tail, const std::vector<double>& u);
 /// behind all norms within residuals, the last norm, or else the first tanh.
 bool has_bound(const Spec& spec);
 
+/// For messages: what such a word has to be, where the SPEC has residuals; else nothing.
+const char* outside_residuals(const Spec& spec);
+
 }  // namespace keel

@@ -3,28 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../kernels/eigen.h"
-#include "../kernels/one_blas_thread.h"
 #include "dot.h"
 #include "norm_image.h"
-#include "shell_maximum.h"
 
 namespace keel {
-namespace {
-
 using Vector = std::vector<double>;
-
-// Eigenvalues ascending, and the matrix's rows become the eigenvectors.
-Vector eigen(Vector& matrix, std::int64_t n) {
-  if (n == 0) return {};
-  const OneBlasThread one;  // where a descent ends depends on the last digit
-  const Tensor a = Tensor::from(matrix, {n, n});
-  const Vector values = symmetric_eigen(a).to_vector<double>();
-  matrix = a.to_vector<double>();
-  return values;
-}
-
-}  // namespace
 
 TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<Units>& layers,
                    std::size_t depth, bool one_kappa, bool with_image)
@@ -34,11 +17,8 @@ TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<U
       depth_(depth),
       one_kappa_(one_kappa || set.box),
       image_(with_image ? set.image.get() : nullptr),
-      at_(layers, depth, one_kappa_, image_) {
-  if (!one_kappa_ || rows.signs_alone()) return;
-  vectors_ = rows.gram(Vector(layers[0].size(), 1.0));
-  values_ = eigen(vectors_, rows.rank());
-}
+      at_(layers, depth, one_kappa_, image_),
+      over_inputs_(rows, set, layers[0].size(), one_kappa_) {}
 
 TailDual::TailDual(const TailDual& whole, const std::vector<Units>& layers)
     : rows_(whole.rows_),
@@ -48,8 +28,7 @@ TailDual::TailDual(const TailDual& whole, const std::vector<Units>& layers)
       one_kappa_(whole.one_kappa_),
       image_(whole.image_),
       at_(whole.at_),
-      values_(whole.values_),
-      vectors_(whole.vectors_) {}
+      over_inputs_(whole.over_inputs_) {}
 
 // One evaluation on its way from the last layer to the first.
 struct TailDual::Pass {
@@ -125,54 +104,6 @@ bool TailDual::quadratic_of_u(std::size_t layer, std::size_t j) const {
   return layer == 0 && !one_kappa_ && layers_[0].passes(j);
 }
 
-// max of g.u + sum kappa_i (row_i . u)^2 + u.(added u), `added` only where each unit has its own
-// kappa; g becomes the u of it.
-double TailDual::shell(const double* kappa, Vector& g, const Vector& added) const {
-  const auto k = static_cast<std::size_t>(rows_.rank());
-  if (rows_.signs_alone()) {
-    const double length = std::sqrt(dot(g.data(), g.data(), k));
-    const ShellMaximum found = shell_maximum({kappa[0] * rows_.square()}, {length}, set_.inner);
-    for (double& part : g) part *= length > 0 ? found.u[0] / length : 0;
-    return found.value;
-  }
-  Vector values = values_, own;
-  if (one_kappa_) {
-    for (double& value : values) value *= kappa[0];
-  } else {
-    own = rows_.gram({kappa, kappa + layers_[0].size()});
-    for (std::size_t i = 0; i < added.size(); ++i) own[i] += added[i];
-    values = eigen(own, rows_.rank());
-  }
-  const Vector& vectors = one_kappa_ ? vectors_ : own;
-  Vector along(k);
-  for (std::size_t i = 0; i < k; ++i) along[i] = dot(&vectors[i * k], g.data(), k);
-  const bool turned = one_kappa_ && kappa[0] < 0;  // then the last eigenvalue is the smallest
-  const auto turn = [&](Vector& x) {
-    if (turned) std::reverse(x.begin(), x.end());
-  };
-  turn(values);
-  turn(along);
-  ShellMaximum found = shell_maximum(values, along, set_.inner);
-  turn(found.u);
-  g.assign(k, 0);
-  for (std::size_t i = 0; i < k; ++i)
-    for (std::size_t j = 0; j < k; ++j) g[j] += found.u[i] * vectors[i * k + j];
-  return found.value;
-}
-
-// g or, of the cone, a shorter p = g + y with y.u >= 0 there: of g.u + sum kappa_i (row_i . u)^2
-// the one with the smaller maximum, which the shorter has where the quadratic is a multiple of
-// |u|^2.
-Vector TailDual::within_cone(const double* kappa, const Vector& g, const Vector& added,
-                             Vector* alpha) const {
-  constexpr std::int64_t kFew = 10, kMany = 3000;
-  if (set_.cone.empty()) return g;
-  Vector from_zero, p = set_.cone.project(g, alpha ? *alpha : from_zero, alpha ? kFew : kMany);
-  if (rows_.signs_alone()) return p;
-  Vector u = g, u_of_p = p;
-  return shell(kappa, u, added) < shell(kappa, u_of_p, added) ? g : p;
-}
-
 // What the multipliers took from the first units: a linear function of u.
 Vector TailDual::taken(const Vector& sigma, const Vector& x) const {
   Vector g = rows_.transposed(sigma);
@@ -220,11 +151,11 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
     const double* lambda = &x[at_.image];
     value = (*image_)(lambda, pass.tolerance, &pass.gradient[at_.image], also.price);
     for (std::size_t i = 0; i < u.size(); ++i) u[i] -= lambda[i];
-    value.bound += shell(kappa, u, added);
+    value.bound += over_inputs_.shell(kappa, u, added);
     for (std::size_t i = 0; i < u.size(); ++i) pass.gradient[at_.image + i] -= u[i];
   } else {
-    u = within_cone(kappa, u, added, also.alpha);
-    value.bound = shell(kappa, u, added);
+    u = over_inputs_.within_cone(kappa, u, added, also.alpha);
+    value.bound = over_inputs_.shell(kappa, u, added);
   }
   pass.value.bound += value.bound;
   pass.value.size += std::abs(value.bound) + value.size + x[at_.half];

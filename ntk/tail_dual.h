@@ -1,6 +1,7 @@
 // The Lagrangian dual of the largest value behind a norm (docs/certificate.md, "The dual").
 #pragma once
 
+#include "input_maximum.h"
 #include "multipliers.h"
 #include "scalar_maximum.h"
 
@@ -54,10 +55,6 @@ class TailDual {
   ScalarProblem problem(std::size_t layer, std::size_t unit, const std::vector<double>& x,
                         double w) const;
   std::vector<double> last_units(std::vector<double> y) const;
-  std::vector<double> within_cone(const double* kappa, const std::vector<double>& g,
-                                  const std::vector<double>& added,
-                                  std::vector<double>* alpha) const;
-  double shell(const double* kappa, std::vector<double>& g, const std::vector<double>& added) const;
 
   const UnitRows& rows_;
   const NormSet& set_;
@@ -66,7 +63,7 @@ class TailDual {
   bool one_kappa_;
   const NormImage* image_;  // may be none
   Multipliers at_;
-  std::vector<double> values_, vectors_;  // of sum row_i row_i^T, where there is one kappa
+  InputMaximum over_inputs_;
 };
 
 }  // namespace keel

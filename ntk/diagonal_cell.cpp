@@ -1,0 +1,208 @@
+#include "diagonal_cell.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace keel {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Enclosure both(Enclosure a, Enclosure b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
+
+Enclosure operator+(Enclosure a, Enclosure b) { return {a.lo + b.lo, a.hi + b.hi}; }
+Enclosure operator*(double s, Enclosure a) { return {s * a.lo, s * a.hi}; }
+
+// 0 times infinity and 0 / 0 may be anything.
+Enclosure operator*(Enclosure a, Enclosure b) {
+  const double hi = a.hi * b.hi, lo = a.lo * b.lo;
+  return {std::isnan(lo) ? 0 : lo, std::isnan(hi) ? kInfinity : hi};
+}
+Enclosure operator/(Enclosure a, Enclosure b) {
+  const double hi = a.hi / b.lo, lo = a.lo / b.hi;
+  return {std::isnan(lo) ? 0 : lo, std::isnan(hi) ? kInfinity : hi};
+}
+
+void through_dense(const KernelMap& map, const DiagonalCell& kept, DiagonalCell& c) {
+  // (weight ratio + from_k + constant / k) / (weight + bias / k), which is monotone in 1 / k.
+  const auto ratio_at = [&](double ratio, double k) {
+    if (std::isinf(k)) return (map.weight * ratio + map.from_k) / map.weight;
+    return (k * (map.weight * ratio + map.from_k) + map.constant) / (k * map.weight + map.bias);
+  };
+  Enclosure ratio{0, kInfinity};
+  if (c.k.lo > 0 && c.ratio.hi < kInfinity)
+    ratio = {std::min(ratio_at(c.ratio.lo, c.k.lo), ratio_at(c.ratio.lo, c.k.hi)),
+             std::max(ratio_at(c.ratio.hi, c.k.lo), ratio_at(c.ratio.hi, c.k.hi))};
+  c.theta = map.weight * c.theta + map.from_k * c.k + Enclosure{map.constant, map.constant};
+  c.k = map.weight * c.k + Enclosure{map.bias, map.bias};
+  c.over = map.weight * c.over + Enclosure{map.bias, map.bias} / kept.k;
+  c.ratio = both(ratio, c.theta / c.k);
+  c.mean = {0, 0};
+}
+
+void through_relu(const KernelMap& map, DiagonalCell& c) {
+  const double square = 0.5 * (1 + map.leak * map.leak), left = 1 - map.leak;
+  const double mean = detail::kOverTwoPi * left * left / square;
+  c.theta = square * (c.theta + map.gain * c.k);
+  c.ratio = c.ratio + Enclosure{map.gain, map.gain};
+  c.k = square * c.k;
+  c.over = square * c.over;
+  c.mean = {mean, mean};
+}
+
+/// A mixture at one variance q. E[phi'^2] is `angle`, which rises with q, plus sums of products of
+/// `rising` and `falling` factors.
+struct MixtureAt {
+  double value = 0, mean = 0, cross = 0, angle = 0;
+  double rising[Mixture::kMost * Mixture::kMost], falling[Mixture::kMost * Mixture::kMost];
+
+  MixtureAt(const Mixture& mixture, double q) {
+    int pair = 0;
+    for (int t = 0; t < mixture.terms; ++t) {
+      const MixtureTerm s{mixture.scale2[t], 1 / (q + mixture.scale2[t])};
+      mean += mixture.weight[t] * mixture_mean(q, s);
+      for (int u = 0; u < mixture.terms; ++u, ++pair) {
+        const double weight = mixture.weight[t] * mixture.weight[u];
+        const MixtureTerm other{mixture.scale2[u], 1 / (q + mixture.scale2[u])};
+        const Moments m = mixture_moments<true>(false, q, s, q, other, q);
+        const double over = std::sqrt(s.over * other.over);
+        const double d = q * (s.s2 + other.s2) + s.s2 * other.s2, v = std::sqrt(d) * over;
+        const double ab = s.s2 * s.over * other.s2 * other.over;
+        value += weight * m.value;
+        cross += weight * m.cross;
+        angle += weight * upper_angle(std::sqrt(d), -q) * detail::kOverTwoPi;
+        rising[pair] = weight * q * over * detail::kOverTwoPi;
+        falling[pair] = v + ab / v * (1 + 1 / (v * v));
+      }
+    }
+  }
+};
+
+/// What an activation makes of a range of q.
+struct Activated {
+  Enclosure value, slope;  // E[phi^2], E[phi'^2]
+  Enclosure value_over_k;
+  double cross = 0;  // E[u^2 phi'^2] at the lower end
+};
+
+// |d E[u^2 phi'^2] / dq| is at most sup|phi'| (sup|phi'| + sup|u phi''|) < 2, for gelu, silu and
+// tanh.
+void through_activation(const KernelMap& map, const Activated& of, DiagonalCell& c) {
+  constexpr double kCrossSlope = 2;
+  const double spread = kCrossSlope * (c.k.hi - c.k.lo);
+  const Enclosure cross{std::max(0.0, of.cross - spread), std::max(0.0, of.cross) + spread};
+  const Enclosure shared = map.gain > 0 ? map.gain * cross : Enclosure{};
+  c.ratio = c.ratio * (of.slope / of.value_over_k);
+  if (map.gain > 0) c.ratio = c.ratio + Enclosure{0, (shared / of.value).hi};
+  c.theta = c.theta * of.slope + shared;
+  c.over = c.over * of.value_over_k;
+  c.k = of.value;
+  c.ratio = both(c.ratio, c.theta / c.k);
+}
+
+void through_mixture(const KernelMap& map, DiagonalCell& c) {
+  const MixtureAt lo(map.mixture, c.k.lo), hi(map.mixture, c.k.hi);
+  Enclosure slope{lo.angle, hi.angle};
+  for (int pair = 0; pair < map.mixture.terms * map.mixture.terms; ++pair) {
+    slope.lo += lo.rising[pair] * hi.falling[pair];
+    slope.hi += hi.rising[pair] * lo.falling[pair];
+  }
+  // value / k, and mean^2 / k, rise with k.
+  const auto over_k = [](double value, double k, double at_zero) {
+    return k > 0 ? value / k : at_zero;
+  };
+  const Enclosure value{lo.value, hi.value};
+  const Enclosure value_over_k{over_k(lo.value, c.k.lo, 0.25), over_k(hi.value, c.k.hi, 0.25)};
+  const Enclosure mean_over_k{over_k(lo.mean * lo.mean, c.k.lo, 0),
+                              over_k(hi.mean * hi.mean, c.k.hi, 0)};
+  through_activation(map, {value, slope, value_over_k, lo.cross}, c);
+  c.mean = mean_over_k / value_over_k;
+}
+
+// Of phi = 2 F - 1 at one variance q: E[phi^2], which rises with q, E[phi'^2], which falls, and
+// E[u^2 phi'^2].
+Moments distribution_at(const Mixture& mixture, double q) {
+  Moments sum{0, 0, 0};
+  for (int t = 0; t < mixture.terms; ++t)
+    for (int u = 0; u < mixture.terms; ++u) {
+      const Moments m =
+          mixture_moments<true>(true, q, {mixture.scale2[t], 1 / (q + mixture.scale2[t])}, q,
+                                {mixture.scale2[u], 1 / (q + mixture.scale2[u])}, q);
+      const double weight = mixture.weight[t] * mixture.weight[u];
+      sum = {sum.value + weight * m.value, sum.slope + weight * m.slope,
+             sum.cross + weight * m.cross};
+    }
+  return sum;
+}
+
+// phi is concave where u > 0, so E[phi^2]/q falls with q, from E[phi'^2] of q = 0.
+void through_distribution(const KernelMap& map, DiagonalCell& c) {
+  const Moments lo = distribution_at(map.mixture, c.k.lo),
+                hi = distribution_at(map.mixture, c.k.hi);
+  const Enclosure slope{hi.slope, lo.slope}, value{lo.value, hi.value};
+  const Enclosure value_over_k{c.k.hi > 0 ? hi.value / c.k.hi : hi.slope,
+                               c.k.lo > 0 ? lo.value / c.k.lo : lo.slope};
+  through_activation(map, {value, slope, value_over_k, lo.cross}, c);
+  c.mean = {0, 0};
+}
+
+void through_layer_norm(const KernelMap& map, DiagonalCell& c) {
+  const Enclosure kept{1 - map.centred * c.mean.hi, 1 - map.centred * c.mean.lo};
+  const Enclosure variance = c.k * kept;
+  const auto scaled = [&](double v) { return v > 0 ? v / (v + map.eps) : 0; };
+  const Enclosure constant{map.constant, map.constant};
+  Enclosure theta = c.theta, ratio = c.ratio;
+  if (map.gain > 0) {
+    const Enclosure share = map.gain * c.mean;  // of K
+    theta = theta + share * c.k;
+    ratio = ratio + share;
+  }
+  ratio = ratio / kept;
+  c.over = c.over * (kept / (variance + Enclosure{map.eps, map.eps}));
+  c.k = {scaled(variance.lo), scaled(variance.hi)};
+  c.theta = both(theta / (variance + Enclosure{map.eps, map.eps}), ratio * c.k) + constant;
+  c.ratio = both(ratio + constant / c.k, c.theta / c.k);
+  if (map.centred != 0) c.mean = {0, 0};  // else it shrinks as the root of K does
+}
+
+// The sum's ratio is the mean of both, weighed by 1 and `over`, in which it is monotone.
+void through_add(const KernelMap& map, const DiagonalCell& kept, DiagonalCell& c) {
+  const Enclosure over = both(c.over, c.k / kept.k), of_kept{1 / (1 + over.hi), 1 / (1 + over.lo)};
+  const auto mean_of = [&](double a, double b, double share) {
+    return share == 0 ? b : share == 1 ? a : b + share * (a - b);
+  };
+  const Enclosure a = kept.ratio + Enclosure{map.gain, map.gain},
+                  b = c.ratio + Enclosure{map.from_k, map.from_k};
+  const Enclosure ratio{std::min(mean_of(a.lo, b.lo, of_kept.lo), mean_of(a.lo, b.lo, of_kept.hi)),
+                        std::max(mean_of(a.hi, b.hi, of_kept.lo), mean_of(a.hi, b.hi, of_kept.hi))};
+  c.theta = c.theta + map.from_k * c.k + kept.theta + map.gain * kept.k;
+  c.k = c.k + kept.k;
+  c.ratio = both(ratio, c.theta / c.k);
+  c.mean = of_kept * kept.mean;
+}
+
+}  // namespace
+
+void through(const KernelMap& map, DiagonalCell& c, DiagonalCell& kept) {
+  switch (map.kind) {
+    case KernelMap::Kind::dense:
+      return through_dense(map, kept, c);
+    case KernelMap::Kind::relu:
+      return through_relu(map, c);
+    case KernelMap::Kind::mixture:
+      return through_mixture(map, c);
+    case KernelMap::Kind::distribution:
+      return through_distribution(map, c);
+    case KernelMap::Kind::layer_norm:
+      return through_layer_norm(map, c);
+    case KernelMap::Kind::keep:
+      kept = c;
+      c.over = {1, 1};
+      return;
+    case KernelMap::Kind::add:
+      return through_add(map, kept, c);
+  }
+}
+
+}  // namespace keel
