@@ -152,8 +152,8 @@ class CudaGroup {
 
   // Calls f(first index, first slot, left) for every run of kWide indices this member may own: of
   // them the row has the first `left`, all where there are more, none where left is not positive.
-  // Never clamped: of min(max(left, 0), kWide) == kWide ptxas 13.0 makes, for sm_90, a VIMNMX.RELU
-  // whose predicate an H100 sets where left is 0, too.
+  // Never clamped: of max(min(left, kWide), 0) == kWide ptxas 13.0 makes, for sm_90, a VIMNMX.RELU
+  // whose predicate an H100 sets wherever left is not negative.
   template <class F>
   __device__ void runs(int n, F f) const {
     if constexpr (kStreaming) {

@@ -9,10 +9,10 @@
 //
 // A Program names the type it computes in as Scalar: a GPU's registers hold half as many doubles.
 // One of rows may say how long they can be (kNarrowest, kWidest: no kernel is compiled that no test
-// could run), that it reads them more than once (kRereads: it also has groups for up to 64 and 256
-// columns), that it keeps few rows in registers, so that a thread may hold 16 or 32 elements of one
-// (kLongRuns), how many blocks of 128 threads a multiprocessor is to hold where a thread has four
-// elements of a row (kWarpBlocks), and whether rows are whole runs of sixteen bytes (runs(),
+// could run), that it reads them more than once (kRereads: it also has groups for up to 64, 256,
+// 512 and 2048 columns), that it keeps few rows in registers, so that a thread may hold 16 elements
+// of one (kLongRuns), how many blocks of 128 threads a multiprocessor is to hold where a thread has
+// four elements of a row (kWarpBlocks), and whether rows are whole runs of sixteen bytes (runs(),
 // group.h): a GPU has a kernel for those, and one for others, whose threads own elements one by
 // one. A Program that reads rows past its group (kApart) has the latter alone, any other one that
 // asks where a row begins.
@@ -63,7 +63,9 @@ void launch_with(Device device, const Tiling& tiling, const Program& program) {
 
 // A group's size follows the row's: eight elements a thread keep even a backward's eight rows
 // within registers, half as many where they are doubles. A Program of few rows of float32 holds
-// more of each: there are fewer threads to repeat what all of a row do, and to exchange sums.
+// more of each: there are fewer threads to repeat what all of a row do, and to exchange sums. Not
+// more than 16, though: with 32 an H100 has half as many warps, and waits (rows of 288, 769 and
+// 1280 took 1.3, 1.2 and 1.4 times as long).
 // Programs that reread their rows, Layer Norm, have groups between: where half the threads had no
 // element of a row, a multiprocessor took longer to issue instructions than memory takes. Of many
 // rows in registers a block of 512 threads is the only one on a multiprocessor, and waits as one at
@@ -74,7 +76,7 @@ void launch_held(Device device, const Tiling& tiling, const Program& program) {
   using Scalar = typename Program::Scalar;
   constexpr int kDoubled = sizeof(Scalar) / 4;
   constexpr bool kLong = kLongRuns<Program> && kDoubled == 1;
-  constexpr int kSlots = kLong ? 32 : 8 / kDoubled;
+  constexpr int kSlots = kLong ? 16 : 8 / kDoubled;
   constexpr bool kPacked = kLong && kRuns != Runs::none;
   constexpr int kNarrow = kPacked ? 16 : 4;
   constexpr int kMiddle = kPacked ? 16 : 8 / kDoubled;

@@ -17,15 +17,16 @@ struct RowSum {
 
 #ifdef KEEL_DEVICE_CODE
 
-constexpr int64_t kFewRows = kChunk * kChunk;
+// As many chunks as a block has threads for each of a sector's eight columns.
+constexpr int64_t kFewRows = 2 * kChunk * kChunk;
 
 /// [members, rows, cols] -> [members, cols] of at most kFewRows rows, in one launch: a block has
 /// `width` columns of a member, each chunk a thread a column, whose sums one thread adds up. In the
-/// order of SumRows, chunks and then chunks of their sums: to the same bits. Blocks from `each` on
-/// have another one to sum.
+/// order of SumRows, chunks, then chunks of their sums, then those: to the same bits. Blocks from
+/// `each` on have another one to sum.
 template <class T>
 struct SumFewRows {
-  static constexpr int kThreads = 1024, kAtOnce = 8;
+  static constexpr int kThreads = 1024, kAtOnce = 16;
   int64_t rows, cols, tiles, each;  // tiles: of `width` columns
   int width, chunks;                // width * chunks <= kThreads
   T scale;
@@ -62,7 +63,12 @@ __global__ void __launch_bounds__(SumFewRows<T>::kThreads) sum_few_rows(const Su
   __syncthreads();
   if (!inside || thread >= task.width) return;
   T total = 0;
-  for (int chunk = 0; chunk < task.chunks; ++chunk) total += sums[chunk * task.width + thread];
+  for (int first = 0; first < task.chunks; first += kChunk) {
+    const int end = first + kChunk < task.chunks ? first + kChunk : task.chunks;
+    T part = 0;
+    for (int chunk = first; chunk < end; ++chunk) part += sums[chunk * task.width + thread];
+    total += part;
+  }
   (other ? task.other_out : task.out)[block / task.tiles * task.cols + task.column(block, thread)] =
       task.scale * total;
 }

@@ -17,7 +17,7 @@ Var mean(const Var& x);
 void sum_rows(const Tensor& x, double scale, bool accumulate, const Tensor& into);
 
 /// Two of those, x and y of one shape and kind: the same bits, in the launches of one where a GPU
-/// has up to 4096 rows.
+/// has up to 8192 rows.
 void sum_rows(const Tensor& x, const Tensor& y, double scale, const Tensor& into_x,
               const Tensor& into_y);
 

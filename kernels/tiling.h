@@ -108,12 +108,11 @@ template <class Program>
 inline constexpr int kWidestHeld = kRereads<Program> ? 16384 / sizeof(typename Program::Scalar)
                                                      : 1024;
 
-// Whether a GPU has groups of 512 and of 2048 elements, too: where a thread holds but eight of many
-// rows, and rows may be long.
+// Whether a GPU has groups of 512 and of 2048 elements, too: where rows are reread, and may be
+// long.
 template <class Program>
 constexpr bool has_steps() {
-  constexpr bool kHoldsMany = kLongRuns<Program> && sizeof(typename Program::Scalar) == 4;
-  return kRereads<Program> && widest<Program>() > 1024 && !kHoldsMany;
+  return kRereads<Program> && widest<Program>() > 1024;
 }
 
 // Elements of a row that the GPU's group for this width holds; a streaming group holds any number.

@@ -21,7 +21,8 @@ struct Size {
 
 const std::vector<Size> kSizes = {{1, 0, 5},    {1, 1, 1},    {3, 1, 130},  {2, 63, 16},
                                   {1, 64, 129}, {1, 65, 300}, {3, 200, 33}, {1, 1000, 128},
-                                  {2, 4096, 3}, {1, 4097, 5}, {1, 9000, 1}};
+                                  {2, 4096, 3}, {1, 4097, 5}, {2, 8192, 9}, {1, 8193, 3},
+                                  {1, 9000, 1}};
 
 /// Down one column: runs of 64 one after another, and runs of their sums likewise.
 template <class T>
