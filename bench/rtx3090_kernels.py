@@ -81,7 +81,7 @@ def layer_norm_kernels():
                 label = f"layer_norm{'_relu' * relu} {op.lower()}, {width} columns"
                 kernels[f"ln{'r' * relu} {op} {width}"] = Kernel(
                     label, row_program(program), width, threads, runs="whole",
-                    long_runs=op == "Forward", rereads=True, steps=op == "Backward")
+                    long_runs=op == "Forward", rereads=True, steps=True)
     return kernels
 
 
@@ -142,7 +142,7 @@ def all_kernels(launchers, constants):
     gram = Kernel("factor_gram: contraction", "", 0, 256, dynamic=45056,
                   name="gram_kernel<float, FmaProduct<float>>")
     gram.confirm(constants["threads"], constants["shared"])
-    sums = Kernel("sum_rows of up to 4096 rows", "", 0, 1024, name="sum_few_rows<float>")
+    sums = Kernel("sum_rows of up to 8192 rows", "", 0, 1024, name="sum_few_rows<float>")
     sums.confirm(sources.constant("kernels/sum.cu", "kThreads"), 0)
     return kernels | {"gram": gram, "sums": sums}
 
@@ -171,11 +171,18 @@ def layer_norm_works(kernels):
     return works
 
 
+def sum_limits():
+    """(rows of a chunk, most rows of one launch)"""
+    chunk = sources.constant("kernels/sum.cu", "kChunk")
+    turns = sources.wanted("kernels/sum.cu", r"kFewRows = (\d+) \* kChunk \* kChunk;")
+    return chunk, int(turns[1]) * chunk * chunk
+
+
 def sum_rows(s, n, d, sums=1):
-    """(bytes, launches) of so many sums of s members, n rows: levels of kChunk, the last two of
+    """(bytes, launches) of so many sums of s members, n rows: levels of kChunk, the last ones of
     them, and of all sums, at once."""
-    chunk, bytes_, launches = sources.constant("kernels/sum.cu", "kChunk"), 0, 1
-    while n > chunk * chunk:
+    (chunk, few), bytes_, launches = sum_limits(), 0, 1
+    while n > few:
         chunks = math.ceil(n / chunk)
         bytes_, launches = bytes_ + 4 * s * d * (n + chunks), launches + sums
         n = chunks
@@ -185,8 +192,8 @@ def sum_rows(s, n, d, sums=1):
 def parameter_sums(label, kernel, chunks, d):
     """Of d_gain and of d_bias: few blocks, each of which gets what an SM's own link delivers."""
     bytes_, launches = sum_rows(1, chunks, d, sums=2)
-    chunk = sources.constant("kernels/sum.cu", "kChunk")
-    while chunks > chunk * chunk:
+    chunk, few = sum_limits()
+    while chunks > few:
         chunks = math.ceil(chunks / chunk)
     width = min(128, 2 ** int(math.log2(kernel.threads / math.ceil(chunks / chunk))))
     limits = [sources.constant("kernels/sum.cu", name)

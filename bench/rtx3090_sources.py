@@ -56,7 +56,7 @@ class Launchers:
         middle = wanted(self.PATH, r"kMiddle = kPacked \? (\d+) : (\d+) / kDoubled;")
         wanted(self.PATH, r"kBetween = kRereads<Program>;")
         wanted(self.PATH, r"kSteps = has_steps<Program>\(\);")
-        wanted("kernels/tiling.h", r"return kRereads<Program> && widest<Program>\(\) > 1024 && !kHoldsMany;")
+        wanted("kernels/tiling.h", r"return kRereads<Program> && widest<Program>\(\) > 1024;")
         self.widest_read_once = int(held[2])
         self.runs = wanted("kernels/group.h", r"enum class Runs \{ ([\w, ]+) \};")[1].split(", ")
         found = re.findall(self.GROUP, text_of(self.PATH))

@@ -72,9 +72,13 @@ Tensor forward(const Normalised& saved) {
 }
 
 // Rows a chunk: enough chunks to fill a GPU, few enough that their sums stay a small part of the
-// traffic. It depends on the shape alone, so results do not depend on the device's size.
-std::int64_t rows_per_chunk(std::int64_t rows) {
-  constexpr std::int64_t kSmallest = 16, kMostChunks = 8192;
+// traffic. It depends on the shape and the kind of device alone, so results do not depend on a
+// device's size. A few rows on a GPU are shared by more groups: a chunk is done one row after
+// another, each waiting for memory.
+std::int64_t rows_per_chunk(Device device, std::int64_t rows) {
+  constexpr std::int64_t kSmallest = 16, kMostChunks = 8192, kFewest = 4, kFewChunks = 256;
+  if (device.is_cuda() && rows < kSmallest * kFewChunks)
+    return std::max(kFewest, (rows + kFewChunks - 1) / kFewChunks);
   return std::max(kSmallest, (rows + kMostChunks - 1) / kMostChunks);
 }
 
@@ -83,7 +87,7 @@ void pull(const Normalised& saved, Slot x_slot, Slot gain_slot, Slot bias_slot, 
   const Tensor& x = saved.x;
   const std::int64_t members = saved.members(), rows = saved.member_rows(), cols = saved.cols();
   // Chunks of one row leave each sample's derivative where the sink keeps samples apart.
-  const std::int64_t chunk_rows = backward.per_sample() ? 1 : rows_per_chunk(rows);
+  const std::int64_t chunk_rows = backward.per_sample() ? 1 : rows_per_chunk(x.device(), rows);
   const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
   const std::int64_t cotangents = x.elements() == 0 ? 1 : d_out.elements() / x.elements();
   Tensor d_x = Tensor::empty(d_out.shape(), x.dtype(), x.device());
