@@ -74,8 +74,8 @@ def row_program(program):
 
 def layer_norm_kernels():
     kernels = {}
-    for width, back_threads in ((64, 128), (128, 128), (256, 128), (768, 128), (4096, 512)):
-        for op, threads in (("Forward", 128), ("Backward", back_threads)):
+    for width, *threads_of in ((64, 128, 128), (128, 128, 128), (256, 128, 128), (768, 64, 128), (4096, 256, 512)):
+        for op, threads in zip(("Forward", "Backward"), threads_of):
             for relu in (False, True):
                 program = f"LayerNorm{op}<float, true, true, {'true' if relu else 'false'}>"
                 label = f"layer_norm{'_relu' * relu} {op.lower()}, {width} columns"
@@ -128,7 +128,7 @@ def all_kernels(launchers, constants):
         "pack": Kernel("factor_gram: pack panels", row_program("PackPanels<float>"),
                        constants["panel"], 128),
         "pairs": Kernel("kernel_pairs", "Pairs<double>", pairs, 128, "double", runs="none"),
-        "mirror": Kernel("mirror_lower", row_program("MirrorTiles<float>"), tile, 128,
+        "mirror": Kernel("mirror_lower", row_program("MirrorTiles<float, (Mirror)0>"), tile, 128,
                          runs="none"),
         "scale": Kernel("scale_lower", row_program("ScaleLower<double, float>"), ROWS, 512,
                         "double", runs="none"),

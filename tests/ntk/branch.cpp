@@ -5,6 +5,7 @@
 
 #include "../../core/threads.h"
 #include "../nn/message_of.h"
+#include "../sanitized.h"
 #include "naive_tail.h"
 
 namespace keel {
@@ -35,7 +36,8 @@ TEST_CASE("branch: of one variable, pieces take most of a relu net's gap, and no
 }
 
 TEST_CASE("branch: more pieces, a smaller interval around what is found") {
-  for (const char* phi : {"relu", "gelu", "silu"}) {
+  for (const std::string phi : {"relu", "gelu", "silu"}) {
+    if (test::kSanitized && phi != "relu") continue;
     CAPTURE(phi);
     const Net net =
         random_net(fmt::format("dense(32) layernorm {0} dense(16) {0} dense(1)", phi), 3, 12);
