@@ -8,7 +8,8 @@ namespace {
 template <class T>
 struct AddOutputPairs {
   using Scalar = T;
-  int64_t n, m, left, right;  // samples and outputs of either side
+  static constexpr bool kApart = true;  // into has gaps between a row's entries; runs would spill
+  int64_t n, m, left, right;            // samples and outputs of either side
   T scale, offset;
   bool symmetric;
   const T *u, *v;
