@@ -45,13 +45,9 @@ std::pair<double, double> train_all(Device device, std::int64_t seeds, std::int6
   for (const char* spec : kSpecs)
     nets.emplace_back(spec, 1, NetOptions{.seeds = drawn, .device = device});
   std::vector<TrainReport> reports(nets.size());
-  const auto learn = [&](std::size_t i) {
+  each_on(device, nets.size(), [&](std::size_t i) {  // as the figure does
     reports[i] = train(nets[i], data.first, data.second, {.epochs = epochs});
-  };
-  if (device.is_cuda())  // as the figure does: a step of one net leaves most of a GPU idle
-    each_in_parallel(nets.size(), learn);
-  else
-    for (std::size_t i = 0; i < nets.size(); ++i) learn(i);
+  });
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   double worst = 0;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <exception>
 
+#include "device.h"
+
 namespace keel {
 
 /// body(i) for 0 <= i < count, in any order. An exception must not leave a parallel region: the
@@ -21,6 +23,14 @@ void each_in_parallel(std::size_t count, Body body) {
     }
   }
   if (problem) std::rethrow_exception(problem);
+}
+
+/// body(i) for 0 <= i < count, whose work is the device's: side by side on a GPU, of which one
+/// leaves most idle, in order on a CPU, of which each takes all threads.
+template <class Body>
+void each_on(Device device, std::size_t count, Body body) {
+  if (device.is_cuda()) return each_in_parallel(count, body);
+  for (std::size_t i = 0; i < count; ++i) body(i);
 }
 
 }  // namespace keel

@@ -78,8 +78,7 @@ void add_panels(ToyRun& run, const ToyNet& toy, const Net& net, const ToyOptions
   }
 }
 
-// Trains all nets. A step of one leaves most of a GPU idle: there they train at the same time, each
-// on a stream of its own. On a CPU one takes all threads.
+// Trains all nets; on a GPU at the same time, each on a stream of its own.
 void train_all(std::vector<Net>& nets, const Tensor& x, const Tensor& y,
                const ToyOptions& options) {
   std::mutex progress_mutex;  // of what follows
@@ -96,8 +95,7 @@ void train_all(std::vector<Net>& nets, const Tensor& x, const Tensor& y,
       };
     train(nets[i], x, y, training);
   };
-  if (options.device.is_cuda()) return each_in_parallel(nets.size(), learn);
-  for (std::size_t i = 0; i < nets.size(); ++i) learn(i);
+  each_on(options.device, nets.size(), learn);
 }
 
 }  // namespace

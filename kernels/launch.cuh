@@ -14,8 +14,8 @@
 // of one (kLongRuns), how many blocks of 128 threads a multiprocessor is to hold where a thread has
 // four elements of a row (kWarpBlocks), and whether rows are whole runs of sixteen bytes (runs(),
 // group.h): a GPU has a kernel for those, and one for others, whose threads own elements one by
-// one. A Program that reads rows past its group (kApart) has the latter alone, any other one that
-// asks where a row begins.
+// one. A Program whose rows lie apart, or are read past its group (kApart), has the latter alone,
+// any other one that asks where a row begins.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void launch_with(Device device, const Tiling& tiling, const Program& program) {
 // within registers, half as many where they are doubles. A Program of few rows of float32 holds
 // more of each: there are fewer threads to repeat what all of a row do, and to exchange sums. Not
 // more than 16, though: with 32 an H100 has half as many warps, and waits (rows of 288, 769 and
-// 1280 took 1.3, 1.2 and 1.4 times as long).
+// 1280 took 1.3, 1.2 and 1.3 times as long).
 // Programs that reread their rows, Layer Norm, have groups between: where half the threads had no
 // element of a row, a multiprocessor took longer to issue instructions than memory takes. Of many
 // rows in registers a block of 512 threads is the only one on a multiprocessor, and waits as one at
