@@ -1,6 +1,7 @@
 #include "fused_mlp.h"
 
 #include "../core/cuda.cuh"
+#include "block_phases.h"
 #include "fused_mlp_block.h"
 #include "fused_mlp_sum.h"
 
@@ -9,22 +10,6 @@ namespace keel {
 #ifdef KEEL_DEVICE_CODE
 
 namespace {
-
-/// A phase, and the barrier behind it.
-template <class Thread>
-struct OnGpu {
-  Thread& thread;
-
-  template <class Phase>
-  KEEL_HD void operator()(Phase phase) const {
-    phase(thread);
-#if defined(__CUDA_ARCH__) || defined(KEEL_EMULATED_CUDA)
-    commit_copies();
-    wait_for_copies<0>();
-    __syncthreads();
-#endif
-  }
-};
 
 template <int kTileRows, bool kKeep>
 __global__ void __launch_bounds__(FusedProducts::kThreads, 1)

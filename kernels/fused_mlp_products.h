@@ -2,17 +2,8 @@
 // factor_gram_block.h: plain code of (thread, shared memory, the thread's registers).
 #pragma once
 
+#include "block_phases.h"
 #include "factor_gram_block.h"
-#include "wide.h"
-
-// KEEL_ROLLED: loops over outputs, of which most nets have one, and nvcc would write out four.
-#ifdef __CUDA_ARCH__
-#define KEEL_UNROLL _Pragma("unroll")
-#define KEEL_ROLLED _Pragma("unroll 1")
-#else
-#define KEEL_UNROLL
-#define KEEL_ROLLED
-#endif
 
 namespace keel {
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "cuda_libraries.cuh"
+#include "diagonal_inverses.h"
 #include "one_blas_thread.h"
 
 namespace keel {
@@ -90,11 +91,6 @@ void cpu_solve(bool transposed, int64_t n, int64_t k, const T* l, T* b) {
 
 #ifdef KEEL_WITH_CUDA
 
-// Of a vector, the rows that trsv solves at a time, one after another as it must. What they
-// contribute to the others is a product with a matrix, which keeps all of a GPU busy. trsm, made
-// for many right sides, would cut the triangle into many small products of one row.
-constexpr int64_t kVectorRows = 2048;
-
 /// cuBLAS' routine for T: of float32, or of float64.
 template <class T, class Single, class Twice>
 constexpr auto routine(Single single, Twice twice) {
@@ -104,49 +100,52 @@ constexpr auto routine(Single single, Twice twice) {
     return twice;
 }
 
-/// L x = b, or L' x = b, for one b. Columns first, the row-major L is the upper triangle of L'.
+/// into [., k] = alpha op(m) b + beta into, m [rows, cols] of row stride `stride`. Columns first, m
+/// is its transpose. With numbers of 64 bits: from 46,341 rows on a triangle has 2^31 elements.
 template <class T>
-void cuda_solve_vector(bool transposed, cublasHandle_t handle, int64_t n, const T* l, T* b) {
-  const auto op = transposed ? CUBLAS_OP_N : CUBLAS_OP_T;
-  const auto trsv = routine<T>(cublasStrsv_64, cublasDtrsv_64);
+void multiply(cublasHandle_t handle, bool transposed, int64_t rows, int64_t cols, int64_t k,
+              T alpha, const T* m, int64_t stride, const T* b, T beta, T* into) {
   const auto gemv = routine<T>(cublasSgemv_64, cublasDgemv_64);
-  const T minus_one = -1, one = 1;
-  const int64_t blocks = (n + kVectorRows - 1) / kVectorRows;
-  for (int64_t step = 0; step < blocks; ++step) {
-    const int64_t block = transposed ? blocks - 1 - step : step;
-    const int64_t begin = block * kVectorRows, end = std::min(n, begin + kVectorRows);
-    cublas_check(trsv(handle, CUBLAS_FILL_MODE_UPPER, op, CUBLAS_DIAG_NON_UNIT, end - begin,
-                      l + begin * n + begin, n, b + begin, 1),
-                 "trsv");
-    // The rows left: those above the block, by all its columns; those below, by L' right of it.
-    const int64_t left = transposed ? begin : n - end;
-    if (left == 0) continue;
-    const int64_t rows = transposed ? left : end - begin, cols = transposed ? end - begin : left;
-    cublas_check(
-        gemv(handle, op, rows, cols, &minus_one, transposed ? l + begin * n : l + end * n + begin,
-             n, b + begin, 1, &one, transposed ? b : b + end, 1),
-        "gemv");
-  }
+  const auto gemm = routine<T>(cublasSgemm_64, cublasDgemm_64);
+  if (k == 1)
+    cublas_check(gemv(handle, transposed ? CUBLAS_OP_N : CUBLAS_OP_T, cols, rows, &alpha, m, stride,
+                      b, 1, &beta, into, 1),
+                 "gemv");
+  else
+    cublas_check(gemm(handle, CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, k,
+                      transposed ? cols : rows, transposed ? rows : cols, &alpha, b, k, m, stride,
+                      &beta, into, k),
+                 "gemm");
 }
 
-/// Row-major L x = b is, columns first, x' L' = b': the upper triangle from the right. With numbers
-/// of 64 bits: from 46,341 rows on l has 2^31 elements.
+/// Block after block: its rows of the solution, by the inverse; then what they contribute to the
+/// rows that are left. Products with matrices keep all of a GPU busy, and read the triangle once.
 template <class T>
-void cuda_solve(bool transposed, const Tensor& l, const Tensor& b) {
-  const int64_t n = b.size(0), k = b.size(1);
+void cuda_solve(bool transposed, const Tensor& l, const Tensor& inverses, const Tensor& b) {
+  const int64_t n = b.size(0), k = b.size(1), side = inverses.size(1), blocks = inverses.size(0);
   const cublasHandle_t handle = cublas_handle(b.device(), b.dtype());
-  if (k == 1) return cuda_solve_vector(transposed, handle, n, l.data<T>(), b.data<T>());
-  const auto trsm = routine<T>(cublasStrsm_64, cublasDtrsm_64);
-  const T one = 1;
-  cublas_check(trsm(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER,
-                    transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, k, n, &one,
-                    l.data<T>(), n, b.data<T>(), k),
-               "trsm");
+  const Tensor solution = Tensor::empty(b.shape(), b.dtype(), b.device());
+  const T *triangle = l.data<T>(), *inverse = inverses.data<T>();
+  T *left = b.data<T>(), *x = solution.data<T>();
+  for (int64_t step = 0; step < blocks; ++step) {
+    const int64_t block = transposed ? blocks - 1 - step : step;
+    const int64_t begin = block * side, end = std::min(n, begin + side), rows = end - begin;
+    multiply<T>(handle, transposed, rows, rows, k, 1, inverse + begin * side, side,
+                left + begin * k, 0, x + begin * k);
+    if (transposed && begin > 0)  // the rows above, by L' left of the block
+      multiply<T>(handle, true, rows, begin, k, -1, triangle + begin * n, n, x + begin * k, 1,
+                  left);
+    if (!transposed && end < n)
+      multiply<T>(handle, false, n - end, rows, k, -1, triangle + end * n + begin, n, x + begin * k,
+                  1, left + end * k);
+  }
+  copy(b, solution);
 }
 
 #endif
 
-void solve(const char* tag, bool transposed, const Tensor& l, const Tensor& b) {
+void solve(const char* tag, bool transposed, const Tensor& l, const Tensor& b,
+           [[maybe_unused]] const Tensor& inverses) {
   check<ShapeError>(
       l.rank() == 2 && l.size(0) == l.size(1) && l.size(0) <= std::numeric_limits<int>::max(), tag,
       "got l {}, wanted [n, n] of fewer than 2^31 rows", l.shape());
@@ -154,11 +153,20 @@ void solve(const char* tag, bool transposed, const Tensor& l, const Tensor& b) {
   check<ShapeError>(
       b.rank() == 2 && b.size(0) == l.size(0) && b.size(1) <= std::numeric_limits<int>::max(), tag,
       "got b {}, wanted [{}, k]", b.shape(), l.size(0));
+  if (inverses.defined()) {
+    check_same_kind(tag, "l", l, "inverses", inverses);
+    const int64_t n = l.size(0), side = diagonal_block(n);
+    const Shape wanted{(n + side - 1) / side, side, side};
+    check<ShapeError>(inverses.shape() == wanted, tag, "got inverses {}, wanted {}",
+                      inverses.shape(), wanted);
+  }
   if (b.elements() == 0) return;
   dispatch(b.dtype(), [&](auto t) {
     using T = decltype(t);
 #ifdef KEEL_WITH_CUDA
-    if (b.device().is_cuda()) return cuda_solve<T>(transposed, l, b);
+    if (b.device().is_cuda())
+      return cuda_solve<T>(transposed, l, inverses.defined() ? inverses : invert_diagonal_blocks(l),
+                           b);
 #endif
     cpu_solve(transposed, b.size(0), b.size(1), l.data<T>(), b.data<T>());
   });
@@ -166,9 +174,11 @@ void solve(const char* tag, bool transposed, const Tensor& l, const Tensor& b) {
 
 }  // namespace
 
-void solve_lower(const Tensor& l, const Tensor& b) { solve("solve_lower", false, l, b); }
-void solve_lower_transposed(const Tensor& l, const Tensor& b) {
-  solve("solve_lower_transposed", true, l, b);
+void solve_lower(const Tensor& l, const Tensor& b, const Tensor& inverses) {
+  solve("solve_lower", false, l, b, inverses);
+}
+void solve_lower_transposed(const Tensor& l, const Tensor& b, const Tensor& inverses) {
+  solve("solve_lower_transposed", true, l, b, inverses);
 }
 
 }  // namespace keel

@@ -5,8 +5,6 @@
 
 namespace keel {
 
-enum class Triangle { lower, upper };
-
 /// The diagonal of a [n, n] -> [n], of a's dtype.
 Tensor diagonal(const Tensor& a);
 
@@ -22,9 +20,5 @@ void mirror_lower(const Tensor& a);
 
 /// a[i, j] and a[j, i] change places: a becomes its transpose.
 void swap_triangles(const Tensor& a);
-
-/// into = A v for v [n, k] float64, A [n, n] float64 symmetric, of which one triangle with the
-/// diagonal is read, once where k is small. On the CPU the same bits for any number of threads.
-void symmetric_product(const Tensor& a, Triangle triangle, const Tensor& v, const Tensor& into);
 
 }  // namespace keel

@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "../kernels/cholesky.h"
+#include "../kernels/diagonal_inverses.h"
 #include "../kernels/solve_lower.h"
+#include "../kernels/symmetric_product.h"
 #include "../kernels/triangle.h"
 #include "lanczos.h"
 #include "repeated_rows.h"
@@ -93,6 +95,7 @@ void KernelSystem::factor_float(SolveReport& report) {
     timed(device, report.factor_seconds, [&] {
       scale_lower(kept_.defined() ? kept_ : factor_, scale, 1 + shift, factor_);
       pivot = cholesky(factor_, progress);
+      if (!pivot) prepare_solves();
     });
     report.shift = shift_ = shift;
     if (!pivot) return;
@@ -113,8 +116,13 @@ void KernelSystem::factor_double(SolveReport& report) {
     swap_diagonal(factor_, diagonal_.clone());
     if (!kernel_->cheap_product()) mirror_lower(factor_);  // Theta for the residual, in free space
     pivot = cholesky(factor_, progress);
+    if (!pivot) prepare_solves();
   });
   if (pivot) refuse(*pivot, "is not positive definite", eigenvalue_at(*pivot));
+}
+
+void KernelSystem::prepare_solves() {
+  if (factor_.device().is_cuda()) inverses_ = invert_diagonal_blocks(factor_);
 }
 
 Tensor KernelSystem::product(const Tensor& v) const {
@@ -163,8 +171,8 @@ Tensor KernelSystem::precondition(const Tensor& r) const {
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < k; ++j) to[i * k + j] = from[i * k + j] * scale(i) / largest[j];
   const Tensor b = scaled.to(options_.factor).to(kernel_->device());
-  solve_lower(factor_, b);
-  solve_lower_transposed(factor_, b);
+  solve_lower(factor_, b, inverses_);
+  solve_lower_transposed(factor_, b, inverses_);
   const Tensor z = b.to(Device::cpu()).to(DType::f64);
   double* out = z.data<double>();
 #pragma omp parallel for if (k > kColumns)
@@ -222,7 +230,7 @@ std::vector<double> KernelSystem::quadratic_forms(const Tensor& b,
   Tensor left, right;
   if (options_.factor == DType::f64) {
     const Tensor half = b.clone().to(kernel_->device());
-    solve_lower(factor_, half);
+    solve_lower(factor_, half, inverses_);
     left = right = half.to(Device::cpu());
   } else {
     left = Tensor::zeros(b.shape(), DType::f64);

@@ -40,6 +40,7 @@ class KernelSystem {
   void gram_lower(const Tensor& into, SolveReport& report) const;
   void factor_float(SolveReport& report);
   void factor_double(SolveReport& report);
+  void prepare_solves();
   CgResult iterate(const Tensor& b, const Tensor& x, double tolerance,
                    const WorkProgress& progress) const;
   void check_range(bool in_float) const;
@@ -57,6 +58,7 @@ class KernelSystem {
   double ridge_ = 0, mean_diagonal_ = 0, shift_ = 0;
   std::vector<double> scale_;  // float32: diag(scale) (Theta + ridge I) diag(scale) is factored
   Tensor factor_;              // float64: Theta above its diagonal
+  Tensor inverses_;            // of the factor's diagonal blocks; on the CPU undefined
   Tensor diagonal_;            // float64 factor: Theta's and the ridge
   Tensor kept_;                // Theta's lower triangle in double, or undefined
 };

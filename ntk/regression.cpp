@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../kernels/diagonal_inverses.h"
 #include "kernel_blocks.h"
 #include "kernel_system.h"
 
@@ -49,6 +50,10 @@ MemoryPlan Regression::plan(const Kernel& kernel, int64_t rows, int64_t targets,
       n * (static_cast<double>(kernel.input_width()) + kVectors * static_cast<double>(targets)) +
           n * static_cast<double>(block_rows(rows)),
       8);
+  if (kernel.device().is_cuda())  // inverses of the factor's blocks, room to make them; products
+    plan.vectors +=
+        bytes_of(n * 1.25 * static_cast<double>(diagonal_block(rows)), size_of(options.factor)) +
+        bytes_of(kernel.cheap_product() ? 0 : n * n / 80, 8);
   if (options.factor == DType::f64 || kernel.cheap_product()) return plan;
   const std::size_t kept = bytes_of(n * n, 8);
   if (plan.total() + kept <= room_to_keep(kernel.device())) plan.kept = kept;

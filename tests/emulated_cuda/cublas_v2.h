@@ -20,7 +20,6 @@ enum cublasStatus_t {
 enum cublasOperation_t { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
 enum cublasFillMode_t { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1 };
 enum cublasSideMode_t { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 };
-enum cublasDiagType_t { CUBLAS_DIAG_NON_UNIT = 0 };
 enum cublasComputeType_t { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_FAST_TF32 = 77 };
 enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
 enum cublasMath_t { CUBLAS_DEFAULT_MATH = 0, CUBLAS_PEDANTIC_MATH = 2 };
@@ -31,24 +30,23 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t);
 cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t);
 cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, std::size_t);
 
-#define KEEL_EMULATED_BLAS(T, Gemm, Trsm, Trsv, Gemv)                                            \
+#define KEEL_EMULATED_BLAS(T, Gemm, Gemv)                                                        \
   cublasStatus_t Gemm(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, \
                       const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta,   \
                       T* c, int ldc);                                                            \
+  cublasStatus_t Gemm##_64(cublasHandle_t, cublasOperation_t, cublasOperation_t, std::int64_t m, \
+                           std::int64_t n, std::int64_t k, const T* alpha, const T* a,           \
+                           std::int64_t lda, const T* b, std::int64_t ldb, const T* beta, T* c,  \
+                           std::int64_t ldc);                                                    \
   cublasStatus_t Gemm##StridedBatched(                                                           \
       cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, const T* alpha, \
       const T* a, int lda, long long stride_a, const T* b, int ldb, long long stride_b,          \
       const T* beta, T* c, int ldc, long long stride_c, int count);                              \
-  cublasStatus_t Trsm(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t,     \
-                      cublasDiagType_t, std::int64_t m, std::int64_t n, const T* alpha,          \
-                      const T* a, std::int64_t lda, T* b, std::int64_t ldb);                     \
-  cublasStatus_t Trsv(cublasHandle_t, cublasFillMode_t, cublasOperation_t, cublasDiagType_t,     \
-                      std::int64_t n, const T* a, std::int64_t lda, T* x, std::int64_t step);    \
   cublasStatus_t Gemv(cublasHandle_t, cublasOperation_t, std::int64_t m, std::int64_t n,         \
                       const T* alpha, const T* a, std::int64_t lda, const T* x,                  \
                       std::int64_t step_x, const T* beta, T* y, std::int64_t step_y);
-KEEL_EMULATED_BLAS(float, cublasSgemm, cublasStrsm_64, cublasStrsv_64, cublasSgemv_64)
-KEEL_EMULATED_BLAS(double, cublasDgemm, cublasDtrsm_64, cublasDtrsv_64, cublasDgemv_64)
+KEEL_EMULATED_BLAS(float, cublasSgemm, cublasSgemv_64)
+KEEL_EMULATED_BLAS(double, cublasDgemm, cublasDgemv_64)
 #undef KEEL_EMULATED_BLAS
 
 /// Of float32 alone, whatever the compute type asks for.
@@ -57,10 +55,6 @@ cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t, cublasOperation_t
                             const void* b, cudaDataType type_b, int ldb, const void* beta, void* c,
                             cudaDataType type_c, int ldc, cublasComputeType_t, cublasGemmAlgo_t);
 
-cublasStatus_t cublasDsymv_64(cublasHandle_t, cublasFillMode_t, std::int64_t n, const double* alpha,
-                              const double* a, std::int64_t lda, const double* x,
-                              std::int64_t step_x, const double* beta, double* y,
-                              std::int64_t step_y);
 cublasStatus_t cublasDsymm_64(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, std::int64_t m,
                               std::int64_t n, const double* alpha, const double* a,
                               std::int64_t lda, const double* b, std::int64_t ldb,

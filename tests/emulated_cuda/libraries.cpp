@@ -53,22 +53,6 @@ cublasStatus_t gemm(BlasHandle* handle, cublasOperation_t op_a, cublasOperation_
   });
 }
 
-template <class T>
-cublasStatus_t trsm(BlasHandle* handle, cublasSideMode_t side, cublasFillMode_t half,
-                    cublasOperation_t op, std::int64_t m, std::int64_t n, const T* alpha,
-                    const T* a, std::int64_t lda, T* b, std::int64_t ldb) {
-  const bool valid = m >= 0 && n >= 0 && ldb >= std::max<std::int64_t>(1, m) &&
-                     lda >= std::max<std::int64_t>(1, side == CUBLAS_SIDE_LEFT ? m : n);
-  return queue(handle, valid, [=, alpha = *alpha] {
-    if constexpr (std::is_same_v<T, float>)
-      cblas_strsm(CblasColMajor, of(side), of(half), of(op), CblasNonUnit, m, n, alpha, a, lda, b,
-                  ldb);
-    else
-      cblas_dtrsm(CblasColMajor, of(side), of(half), of(op), CblasNonUnit, m, n, alpha, a, lda, b,
-                  ldb);
-  });
-}
-
 template <class Call>
 void with_type(cudaDataType type, Call call) {
   type == CUDA_R_32F ? call(float()) : call(double());
@@ -161,27 +145,14 @@ cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_
   return gemm(handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc,
               stride_c, count);
 }
-cublasStatus_t cublasStrsm_64(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t half,
-                              cublasOperation_t op, cublasDiagType_t, std::int64_t m,
-                              std::int64_t n, const float* alpha, const float* a, std::int64_t lda,
-                              float* b, std::int64_t ldb) {
-  return trsm(handle, side, half, op, m, n, alpha, a, lda, b, ldb);
-}
-cublasStatus_t cublasDtrsm_64(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t half,
-                              cublasOperation_t op, cublasDiagType_t, std::int64_t m,
-                              std::int64_t n, const double* alpha, const double* a,
-                              std::int64_t lda, double* b, std::int64_t ldb) {
-  return trsm(handle, side, half, op, m, n, alpha, a, lda, b, ldb);
-}
-
-#define KEEL_EMULATED_VECTORS(T, Trsv, Gemv, trsv, gemv)                                           \
-  cublasStatus_t Trsv(cublasHandle_t handle, cublasFillMode_t half, cublasOperation_t op,          \
-                      cublasDiagType_t, std::int64_t n, const T* a, std::int64_t lda, T* x,        \
-                      std::int64_t step) {                                                         \
-    const bool valid = n >= 0 && lda >= std::max<std::int64_t>(1, n) && step != 0;                 \
-    return queue(handle, valid, [=] {                                                              \
-      trsv(CblasColMajor, of(half), of(op), CblasNonUnit, n, a, lda, x, step);                     \
-    });                                                                                            \
+#define KEEL_EMULATED_BLAS_64(T, Gemm, Gemv, gemv)                                                 \
+  cublasStatus_t Gemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,       \
+                      std::int64_t m, std::int64_t n, std::int64_t k, const T* alpha, const T* a,  \
+                      std::int64_t lda, const T* b, std::int64_t ldb, const T* beta, T* c,         \
+                      std::int64_t ldc) {                                                          \
+    return gemm(handle, op_a, op_b, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), \
+                alpha, a, static_cast<int>(lda), 0, b, static_cast<int>(ldb), 0, beta, c,          \
+                static_cast<int>(ldc), 0, 1);                                                      \
   }                                                                                                \
   cublasStatus_t Gemv(cublasHandle_t handle, cublasOperation_t op, std::int64_t m, std::int64_t n, \
                       const T* alpha, const T* a, std::int64_t lda, const T* x,                    \
@@ -192,19 +163,10 @@ cublasStatus_t cublasDtrsm_64(cublasHandle_t handle, cublasSideMode_t side, cubl
       gemv(CblasColMajor, of(op), m, n, alpha, a, lda, x, step_x, beta, y, step_y);                \
     });                                                                                            \
   }
-KEEL_EMULATED_VECTORS(float, cublasStrsv_64, cublasSgemv_64, cblas_strsv, cblas_sgemv)
-KEEL_EMULATED_VECTORS(double, cublasDtrsv_64, cublasDgemv_64, cblas_dtrsv, cblas_dgemv)
-#undef KEEL_EMULATED_VECTORS
+KEEL_EMULATED_BLAS_64(float, cublasSgemm_64, cublasSgemv_64, cblas_sgemv)
+KEEL_EMULATED_BLAS_64(double, cublasDgemm_64, cublasDgemv_64, cblas_dgemv)
+#undef KEEL_EMULATED_BLAS_64
 
-cublasStatus_t cublasDsymv_64(cublasHandle_t handle, cublasFillMode_t half, std::int64_t n,
-                              const double* alpha, const double* a, std::int64_t lda,
-                              const double* x, std::int64_t step_x, const double* beta, double* y,
-                              std::int64_t step_y) {
-  return queue(handle, n >= 0 && lda >= std::max<std::int64_t>(1, n) && step_x != 0 && step_y != 0,
-               [=, alpha = *alpha, beta = *beta] {
-                 cblas_dsymv(CblasColMajor, of(half), n, alpha, a, lda, x, step_x, beta, y, step_y);
-               });
-}
 cublasStatus_t cublasDsymm_64(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t half,
                               std::int64_t m, std::int64_t n, const double* alpha, const double* a,
                               std::int64_t lda, const double* b, std::int64_t ldb,

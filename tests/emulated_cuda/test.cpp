@@ -144,9 +144,8 @@ TEST_CASE("emulated: a recorded graph runs when it is launched, and recording re
   cublasSetStream(handle, on.stream);
   const float one = 1;
   cudaStreamBeginCapture(on.stream, cudaStreamCaptureModeThreadLocal);
-  CHECK(cublasStrsm_64(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N,
-                       CUBLAS_DIAG_NON_UNIT, 1, 1, &one, on.floats(), 1, on.floats(),
-                       1) == CUBLAS_STATUS_EXECUTION_FAILED);
+  CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, on.floats(), 1, on.floats(), 1,
+                    &one, on.floats() + 1, 1) == CUBLAS_STATUS_EXECUTION_FAILED);
   cudaStreamEndCapture(on.stream, &graph);
   cudaGraphDestroy(graph);
   delete handle;

@@ -11,6 +11,7 @@
 #include "../../core/threads.h"
 #include "../../kernels/gemm.h"
 #include "../../kernels/solve_lower.h"
+#include "../../kernels/symmetric_product.h"
 #include "../../kernels/triangle.h"
 #include "../gpu.h"
 

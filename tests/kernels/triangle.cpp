@@ -1,15 +1,11 @@
-// Products with one triangle of a symmetric matrix, and the maps of triangles and diagonals.
+// The maps of triangles and diagonals.
 #include "../../kernels/triangle.h"
-#include "../../core/max_or_nan.h"
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "../../core/random.h"
-#include "../../kernels/gemm.h"
 #include "../gpu.h"
 
 using namespace keel;
@@ -17,37 +13,6 @@ using namespace keel;
 namespace {
 
 using std::int64_t;
-
-constexpr double kPoison = 1e30;  // in the other triangle, where nobody must look
-
-void check_symmetric_products(Device device) {
-  for (int64_t n : {1, 2, 3, 4, 5, 31, 129, 640})
-    for (int64_t k : {1, 2, 8, 9, 130}) {
-      CAPTURE(n);
-      CAPTURE(k);
-      const Tensor a = normal({n, n}, {.seed = 7, .stream = 1}, 1, DType::f64), whole = a.clone();
-      mirror_lower(whole);
-      for (int64_t i = 0; i < n; ++i)
-        std::fill(a.data<double>() + i * n + i + 1, a.data<double>() + (i + 1) * n, kPoison);
-      const Tensor v = normal({n, k}, {.seed = 3, .stream = 1}, 1, DType::f64);
-      const Tensor expected = Tensor::empty({n, k}, DType::f64);
-      gemm(Transpose::no, Transpose::no, 1, whole, v, 0, expected);
-      const Tensor upper = whole.clone();
-      for (int64_t i = 0; i < n; ++i)
-        std::fill(upper.data<double>() + i * n, upper.data<double>() + i * n + i, kPoison);
-      for (bool lower : {true, false}) {
-        const Tensor into = Tensor::full({n, k}, kPoison, DType::f64, device);
-        symmetric_product((lower ? a : upper).to(device), lower ? Triangle::lower : Triangle::upper,
-                          v.to(device), into);
-        const std::vector<double> got = into.to_vector<double>();
-        double most = 0;
-        for (int64_t e = 0; e < n * k; ++e) {
-          most = max_or_nan(most, std::abs(got[e] - expected.data<double>()[e]));
-        }
-        CHECK(most < 1e-11);
-      }
-    }
-}
 
 void check_triangle_maps(Device device, DType dtype, DType into_dtype) {
   for (int64_t n : {1, 2, 33, 100, 300, 1030}) {
@@ -88,16 +53,11 @@ void check_triangle_maps_on(Device device) {
 
 }  // namespace
 
-TEST_CASE("symmetric_product reads one triangle and multiplies by both") {
-  check_symmetric_products(Device::cpu());
-}
-
 TEST_CASE("scale_lower, mirror_lower, swap_triangles and the diagonal touch what they say") {
   check_triangle_maps_on(Device::cpu());
 }
 
 TEST_CASE("triangles on the GPU") {
   if (!test::gpu_here("triangles on the GPU")) return;
-  check_symmetric_products(Device::cuda());
   check_triangle_maps_on(Device::cuda());
 }
