@@ -46,7 +46,8 @@ std::pair<double, double> train_all(Device device, std::int64_t seeds, std::int6
     nets.emplace_back(spec, 1, NetOptions{.seeds = drawn, .device = device});
   std::vector<TrainReport> reports(nets.size());
   each_on(device, nets.size(), [&](std::size_t i) {  // as the figure does
-    reports[i] = train(nets[i], data.first, data.second, {.epochs = epochs});
+    reports[i] = train(nets[i], data.first, data.second,
+                       {.epochs = epochs, .sharers = static_cast<int>(nets.size())});
   });
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

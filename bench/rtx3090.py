@@ -114,7 +114,8 @@ hold at once. An instruction of the double pipe counts as two flop."""
 PATHS = """Op by op, as the tape runs a step, unless fused_mlp is named: the sum over its ops, each
 the longer of its roof and its launches ({floor} a kernel). cuBLAS at {gemm:.0%}, cuSOLVER at
 {cholesky:.0%} of the float32 roof: assumptions too. Not counted: allocation, the host, and what the
-L2 keeps between ops. The {sweeps} sweeps are what the CPU needed."""
+L2 keeps between ops. Figure 1's four ensembles are counted one after another, though they run side
+by side. The {sweeps} sweeps are what the CPU needed."""
 
 
 def prose(text):
@@ -205,7 +206,7 @@ def main():
     arguments = parser.parse_args()
     try:
         build = sources.Build(arguments.log.resolve().parent)
-        constants = build.constants(hot.NET, 9, hot.ROWS)
+        constants = build.constants(hot.NET, 9, hot.ROWS, hot.MIRRORED)
         instructions = build.double_instructions()
         launchers = sources.Launchers()
         kernels = hot.all_kernels(launchers, constants) | fused.kernels(constants)

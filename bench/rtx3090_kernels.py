@@ -12,6 +12,7 @@ STRIDED = {"memory": 0.5, "float32": 0.5, "float64": 0.8}
 FLOOR = 3e-6  # seconds that the smallest kernel takes in a recorded graph
 
 ROWS = 40132  # of the protein data, 9 features
+MIRRORED = 4096  # rows of a matrix that is mirrored
 LAYERS = ((9, 128), (128, 128), (128, 1))  # 9 - 128 - 128 - 1
 NET = "dense(128) layernorm(affine=0) relu dense(128) layernorm(affine=0) relu dense(1)"
 
@@ -115,7 +116,6 @@ def attention_works(kernels):
 def all_kernels(launchers, constants):
     """{key: Kernel}, each located in the sources."""
     run, pairs = launchers.run, launchers.pairs
-    tile = sources.constant("kernels/triangle.cu", "kSide") ** 2
     mse_run = sources.constant("kernels/mse.cu", "kRun")
     element = "ElementProgram<{}>".format
     kernels = layer_norm_kernels() | attention_kernels() | {
@@ -128,8 +128,7 @@ def all_kernels(launchers, constants):
         "pack": Kernel("factor_gram: pack panels", row_program("PackPanels<float>"),
                        constants["panel"], 128),
         "pairs": Kernel("kernel_pairs", "Pairs<double>", pairs, 128, "double", runs="none"),
-        "mirror": Kernel("mirror_lower", row_program("MirrorTiles<float, (Mirror)0>"), tile, 128,
-                         runs="none"),
+        "symmetric": Kernel("symmetric_product", "SymmetricTile", 128, 128, "double", runs="none"),
         "scale": Kernel("scale_lower", row_program("ScaleLower<double, float>"), ROWS, 512,
                         "double", runs="none"),
     }
@@ -144,7 +143,9 @@ def all_kernels(launchers, constants):
     gram.confirm(constants["threads"], constants["shared"])
     sums = Kernel("sum_rows of up to 8192 rows", "", 0, 1024, name="sum_few_rows<float>")
     sums.confirm(sources.constant("kernels/sum.cu", "kThreads"), 0)
-    return kernels | {"gram": gram, "sums": sums}
+    mirror = Kernel("mirror_lower", "", 0, 256, name="mirror_kernel<float, (Mirror)0>")
+    mirror.confirm(constants["mirror_threads"], 0)
+    return kernels | {"gram": gram, "sums": sums, "mirror": mirror}
 
 
 def layer_norm_limits():
@@ -271,7 +272,19 @@ def scale_roof(n):
     return Roof(6 * n * (n + 1), 0, 2 * 3 * n * (n + 1) / 2)
 
 
-def other_works(kernels, launchers, instructions):
+def symmetric_tile():
+    """(rows, columns) of a warp's work in symmetric_product"""
+    return [sources.constant("kernels/symmetric_product.cu", name) for name in ("kChunk", "kCols")]
+
+
+def symmetric_roof(n):
+    # A triangle in double, and its partial sums, written and read. A lane has four entries of eight
+    # rows at a time: 64 multiply-adds, and 40 additions to sum along a warp.
+    parts = 2 * 8 * n * sum(n / size for size in symmetric_tile())
+    return Roof(4 * n * (n + 1) + parts, 0, 2 * n * (n + 1) * (64 + 40) / 64)
+
+
+def other_works(kernels, launchers, instructions, mirror_blocks):
     n, d = ROWS, 128
     works = [Work(f"adam, {p} parameters", "adam", kernels["adam"].blocks(
         math.ceil(p / launchers.run)), Roof(28 * p, 13 * p), STREAM) for p in (17921, 10 ** 7)]
@@ -284,8 +297,10 @@ def other_works(kernels, launchers, instructions):
     add(f"mse, {n} x 1", "mse", math.ceil(n / kernels["mse"].width), Roof(8 * n, 3 * n))
     sectors = 32 * math.ceil((4 * 9 + 28) / 32)
     add(f"gather_rows, {n} x 9", "gather", n, Roof((sectors + 4 * 9 + 8) * n), STRIDED)
-    m = 4096
-    add(f"mirror_lower, {m} x {m}", "mirror", math.ceil(m / 32) ** 2, Roof(4 * m * m), STRIDED)
+    m = MIRRORED
+    add(f"mirror_lower, {m} x {m}", "mirror", mirror_blocks, Roof(4 * m * m))
+    chunks, tiles = (math.ceil(n / size) for size in symmetric_tile())
+    add(f"symmetric_product, {n} x {n}", "symmetric", chunks * tiles / 2, symmetric_roof(n))
     add(f"scale_lower, {n} x {n}, to float32", "scale", math.ceil(n / 2), scale_roof(n))
     for m in (8192, n):
         add(f"kernel_pairs, n = {m}, lower triangle", "pairs",
@@ -294,7 +309,7 @@ def other_works(kernels, launchers, instructions):
 
 
 def all_works(kernels, launchers, constants, instructions):
-    return (layer_norm_works(kernels) + attention_works(kernels) + other_works(kernels, launchers, instructions)
+    return (layer_norm_works(kernels) + attention_works(kernels) + other_works(kernels, launchers, instructions, constants["mirror_blocks"])
             + [w for n in (4096, ROWS) for w in Gram(n, constants).works(kernels)])
 
 
@@ -316,5 +331,7 @@ FORMULAS = [
      "2D of 128 x 64 entries in t(t + 1) tiles, t = ceil(n / 128)"),
     ("factor_gram: its panels", "4n(C + D)", "-"),
     ("mirror_lower; scale_lower", "4nn; 6n(n + 1)", "scale: 3 double instructions an entry"),
+    ("symmetric_product", "4n(n + 1) + 16n(n / {} + n / {})".format(*symmetric_tile()),
+     "3.25 double instructions an entry of the triangle"),
     ("kernel_pairs", "16 a pair, n(n + 1) / 2 pairs", "{pair} double instructions a pair"),
 ]

@@ -126,16 +126,18 @@ def regression(instructions, constants):
     # Whole tiles of inner products in double, of 9 features; then the pairs of the triangle.
     inner = Op(Roof(8 * whole, 0, 2 * 9 * whole), GEMM, tiles)
     matrix = Op(hot.pairs_roof(n * (n + 1) / 2, instructions, 8), hot.STREAM, tiles)
-    # cublasDsymv_64 without atomics: taken to read the triangle once a side.
-    times_v = Op(Roof(8 * n * n, 0, 2 * n * n), GEMM)
+    times_v = Op(hot.symmetric_roof(n), hot.STREAM, 2)
     factor = Op(Roof(4 * n * n, n ** 3 / 3), CHOLESKY)
-    triangles = Op(Roof(2 * 2 * n * n, 2 * n * n), hot.STREAM)
+    # Both ways, block after block: its inverse, then the rows that are left.
+    block = sources.constant("kernels/diagonal_inverses.cu", "kLargest")
+    triangles = Op(Roof(2 * (2 * n * n + 4 * n * block), 2 * n * n), hot.STREAM,
+                   4 * math.ceil(n / block))
     kernel = total("  kernel matrix, in double",
                    "{pair} + 9 double instructions a pair", [(1, [inner, matrix])])
     scaled = total("  scale and factor, float32", "n^3 / 3 flop",
                    [(1, [Op(hot.scale_roof(n), hot.STREAM), factor])])
     refined = total(f"  {SWEEPS} products with it, kept in double, and solves",
-                    "8n^2 bytes; 4n^2 bytes", [(SWEEPS, [times_v, triangles])])
+                    "symmetric_product; 4n^2 + 8192n bytes", [(SWEEPS, [times_v, triangles])])
     parts = [kernel, scaled, refined]
     whole_path = Path(f"exact regression, n = {n}, LN every", "the three below",
                       sum(p.launches for p in parts), sum((p.roof for p in parts), Roof()),

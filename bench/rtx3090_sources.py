@@ -109,15 +109,16 @@ PROGRAM = """
 #include "kernels/factor_gram_block.h"
 #include "kernels/fused_mlp_sum.h"
 #include "kernels/fused_mlp_products.h"
+#include "kernels/mirror_tile.h"
 #include "nn/fused_gradient.h"
 #include "ntk/infinite_kernel.h"
 #include "ntk/regression.h"
 using namespace keel;
 
-void fused(const char* name, int features, std::int64_t members, std::int64_t rows) {
+void fused(const char* name, int features, std::int64_t members, std::int64_t rows, int sharers) {
   const Net net("FUSED", features);
   const FusedMlp mlp = fused_description(net).value();
-  const FusedTask task = FusedTask::plan(mlp, members, rows);
+  const FusedTask task = FusedTask::plan(mlp, members, rows, 0, sharers);
   const long slots = task.slots(), sums = FusedSum::blocks(task);
   std::printf("%s_tile %d %s_slots %ld %s_shared %d %s_slice %d %s_sums %ld %s_keep %d "
               "%s_parameters %ld ", name, task.tile_rows, name, slots, name, task.at.total * 4,
@@ -137,9 +138,12 @@ int main() {
               Block::kTileCols, Block::kRowPanels, Block::kPanel, Block::kChunk, Block::kRows,
               Block::kCols, static_cast<int>(Block::kBand));
   std::printf("tensor_product %d ", gram_product(8, 6) == GramProduct::tensor);
+  using Tile = MirrorTile<float, Mirror::copy>;
+  std::printf("mirror_threads %d mirror_blocks %ld ", Tile::kThreads,
+              static_cast<long>(Tile::blocks(MIRRORED)));
   std::printf("fused_threads %d sum_threads %d ", FusedProducts::kThreads, FusedSum::kThreads);
-  fused("ensemble", 1, 15, 100);
-  fused("protein", FEATURES, 1, ROWS);
+  fused("ensemble", 1, 15, 100, 4);
+  fused("protein", FEATURES, 1, ROWS, 1);
 }
 """
 
@@ -187,8 +191,9 @@ class Build:
         """`nvcc 13.0, V13.0.88`"""
         return "nvcc " + re.search(r"release (.*)", self.run([self.nvcc, "--version"]))[1]
 
-    def constants(self, net, features, rows):
-        """Of factor_gram's block, fused_mlp and Regression::plan, by a program linked with keel."""
+    def constants(self, net, features, rows, mirrored):
+        """Of factor_gram's block, fused_mlp, mirror_lower and Regression::plan, by a program linked
+        with keel."""
         ninja = (self.folder / "build.ninja").read_text()
         edge = re.search(r"^build keel_bench:.*?\n\n", ninja, re.MULTILINE | re.DOTALL)
         if not edge:
@@ -197,6 +202,7 @@ class Build:
                      for word in re.findall(rf"^  {name} = (.*)$", edge[0], re.MULTILINE)]
         program = PROGRAM.replace("NET", net).replace("FEATURES", str(features))
         program = program.replace("FUSED", net.replace("(affine=0)", ""))
+        program = program.replace("MIRRORED", str(mirrored))
         with tempfile.TemporaryDirectory() as scratch:
             source, binary = Path(scratch, "constants.cpp"), Path(scratch, "constants")
             source.write_text(program.replace("ROWS", str(rows)))

@@ -87,6 +87,7 @@ void train_all(std::vector<Net>& nets, const Tensor& x, const Tensor& y,
     TrainOptions training;
     training.epochs = options.epochs;
     training.optimiser = AdamOptions{kLearningRate};
+    training.sharers = static_cast<int>(nets.size());
     if (options.progress)
       training.progress = [&, i](const Progress& progress) {
         const std::lock_guard lock(progress_mutex);

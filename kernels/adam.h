@@ -19,6 +19,9 @@ struct AdamState {
   Tensor step;           ///< float64 [3]: steps t, lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t)
 };
 
+/// Throws keel::Error unless lr and eps are at least 0, lr finite, and the betas in [0, 1).
+void check_adam(const AdamOptions& options);
+
 /// parameters -= lr mhat / (sqrt(vhat) + eps): Kingma and Ba, Adam (2015), algorithm 1.
 /// parameters and gradients: one shape (a flat tensor that every parameter is a slice of, usually).
 void adam(const Tensor& parameters, const Tensor& gradients, AdamState& state,

@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "../core/device.h"
+#include "adam_rule.h"
+#include "loss_record.h"
 
 namespace keel {
 
@@ -46,9 +48,18 @@ struct FusedShared {
       out = 0, total = 0;
 };
 
+/// What a step does with the gradient, where there is a step: Adam's update in place of storing it,
+/// and a record of the losses. `first` and `second` are laid out as the parameters.
+struct FusedUpdate {
+  AdamClock clock;
+  AdamRule<float> rule;
+  float *parameters = nullptr, *first = nullptr, *second = nullptr;  // null: none
+  LossRecord record;
+};
+
 /// A net, and rows to differentiate it on. The work of member s is shared by member_slots blocks,
 /// `slots`, each of which takes slot_tiles tiles in turn and adds up their gradients in a slice of
-/// its own: sums and their order follow from the shapes alone.
+/// its own: sums and their order follow from the shapes, and from how many share the GPU.
 struct FusedTask {
   static constexpr int kMostSlots = 132;  // but at least one a member
 
@@ -65,12 +76,15 @@ struct FusedTask {
   std::int64_t x_stride = 0, y_stride = 0;   // from member to member; 0: shared
   float *slices = nullptr, *kept = nullptr;  // of the workspace
   float *gradients = nullptr, *losses = nullptr;
+  FusedUpdate update;
 
+  KEEL_HD bool updates() const { return update.parameters != nullptr; }
   std::int64_t slots() const { return members * member_slots; }
 
-  /// All but the pointers and strides, for rows >= 1. tile_rows 0: what suits the shapes.
+  /// All but the pointers and strides, for rows >= 1. tile_rows 0: what suits the shapes, on a GPU
+  /// that so many such tasks share.
   static FusedTask plan(const FusedMlp& net, std::int64_t members, std::int64_t rows,
-                        int tile_rows = 0);
+                        int tile_rows = 0, int sharers = 1);
 
   /// Floats that slices and kept take together for up to `rows` rows.
   static std::int64_t workspace(const FusedMlp& net, std::int64_t members, std::int64_t rows);
@@ -81,7 +95,8 @@ struct FusedTask {
 
 /// x [n, i] or [S, n, i], y [n, k] or [S, n, k]: writes losses [S], each member's mean over rows
 /// and outputs of (prediction - y)^2, and the gradient of their sum into `gradients`, laid out as
-/// the parameters; gaps stay as they are. True float32, no atomics: the same bits every time.
+/// the parameters; gaps stay as they are. With an `update` the same two launches take the step
+/// instead: gradients are not written. True float32, no atomics: the same bits every time.
 /// A row's variance beyond float32's range leaves NaN. Throws DeviceError without CUDA.
 void fused_mlp(const FusedTask& task, Device device);
 

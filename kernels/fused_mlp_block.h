@@ -24,7 +24,10 @@ class FusedBlock {
   KEEL_HD void run(Each each) const {
     const Tile& slot = forward_;
     int stage = 0;  // where the next chunk of weights lies, or will
-    each([&](Thread& t) { forward_.begin(t); });
+    each([&](Thread& t) {
+      slot.count_step(t);
+      forward_.begin(t);
+    });
     for (int64_t tile = slot.first(); tile < slot.end(); ++tile) {
       each([&](Thread& t) { forward_.load_rows(t, tile); });
       for (int l = 0; l < slot.hidden(); ++l) forward_.run(each, l, stage);

@@ -39,9 +39,10 @@ bool has_room(const FusedMlp& net, int tile_rows) {
              FusedProducts::kStages * FusedProducts::kSlot;
 }
 
-// Tiles of 32 rows where they all run at once: a step then waits for less.
-int choose_tile_rows(const FusedMlp& net, std::int64_t members, std::int64_t rows) {
-  const bool few = members * ((rows + 31) / 32) <= FusedTask::kMostSlots;
+// Tiles of 32 rows where they all run at once, a block a multiprocessor: a step then waits for
+// less. What else shares the GPU has its part of them, or it waits for these.
+int choose_tile_rows(const FusedMlp& net, std::int64_t members, std::int64_t rows, int sharers) {
+  const bool few = sharers * members * ((rows + 31) / 32) <= FusedTask::kMostSlots;
   return few || !net.fits(64) ? 32 : 64;
 }
 
@@ -59,12 +60,12 @@ bool FusedMlp::fits(int tile_rows) const {
 }
 
 FusedTask FusedTask::plan(const FusedMlp& net, std::int64_t members, std::int64_t rows,
-                          int tile_rows) {
+                          int tile_rows, int sharers) {
   FusedTask task;
   task.net = net;
   task.members = members;
   task.rows = rows;
-  task.tile_rows = tile_rows > 0 ? tile_rows : choose_tile_rows(net, members, rows);
+  task.tile_rows = tile_rows > 0 ? tile_rows : choose_tile_rows(net, members, rows, sharers);
   const bool narrow = net.layers[0].inputs <= FusedProducts::kNarrow;
   task.keep = net.hidden - (narrow ? 1 : 0) <= 1;
   task.at = lay_out(net, task.tile_rows);

@@ -1,4 +1,5 @@
-// The second half of fused_mlp: the slices that its blocks left, added up in a fixed order.
+// The second half of fused_mlp: the slices that its blocks left, added up in a fixed order, and the
+// step that is taken by their sums.
 #pragma once
 
 #include "fused_mlp.h"
@@ -36,11 +37,12 @@ class FusedSum {
   }
 
  private:
-  // An element: so many sums in each slice, and where their scaled total goes.
+  // An element: so many sums in each slice, and where their scaled total goes: of the parameters,
+  // or -1, the member's loss.
   struct Element {
     int part, sums;
     float scale;
-    float* into;
+    int64_t flat;
   };
 
   KEEL_HD bool few() const { return task_.member_slots <= kFew; }
@@ -51,21 +53,34 @@ class FusedSum {
     int n = 0;
     while (n < FusedParameter::kKinds * (net.hidden + 1) && index >= net.parameters[n].end) ++n;
     if (n == FusedParameter::kKinds * (net.hidden + 1)) {
-      found = {task_.loss_part, net.layers[net.hidden].outputs, task_.loss_scale,
-               task_.losses + member_};
+      found = {task_.loss_part, net.layers[net.hidden].outputs, task_.loss_scale, -1};
       return true;
     }
     const FusedParameter& p = net.parameters[n];
     const int count = p.rows * p.cols, e = index - (p.end - count);
     const bool out = n / FusedParameter::kKinds == net.hidden;
     found = {p.part + e / p.cols * p.stride + e % p.cols, 1,
-             out ? p.scale * task_.error_scale : p.scale,
-             task_.gradients + p.flat + member_ * count + e};
+             out ? p.scale * task_.error_scale : p.scale, p.flat + member_ * count + e};
     return true;
   }
 
   KEEL_HD const float* slices_of(const Element& element) const {
     return task_.slices + member_ * task_.member_slots * task_.slice + element.part;
+  }
+
+  KEEL_HD void finish(const Element& element, float total) const {
+    const FusedUpdate& update = task_.update;
+    const int64_t at = element.flat;
+    if (at < 0) {
+      task_.losses[member_] = total;
+      if (task_.updates()) update.record.add(member_, static_cast<double>(total));
+    } else if (task_.updates()) {
+      const double* step = update.clock.step;
+      update.rule.update(total, static_cast<float>(step[1]), static_cast<float>(step[2]),
+                         update.parameters[at], update.first[at], update.second[at]);
+    } else {
+      task_.gradients[at] = total;
+    }
   }
 
   KEEL_HD void add_few(const Thread& t) const {
@@ -79,7 +94,7 @@ class FusedSum {
       total += sum;
       slice += task_.slice;
     }
-    *element.into = element.scale * total;
+    finish(element, element.scale * total);
   }
 
   KEEL_HD void add_slices(const Thread& t) const {
@@ -101,7 +116,7 @@ class FusedSum {
     if (t.id >= kThreads / kFew || !find(first_ + t.id, element)) return;
     float sum = 0;
     for (int part = 0; part < kFew; ++part) sum += shared_[t.id + part * (kThreads / kFew)];
-    *element.into = element.scale * sum;
+    finish(element, element.scale * sum);
   }
 
   const FusedTask& task_;

@@ -32,6 +32,11 @@ class FusedTile {
     slice_ = task.slices + slot * task.slice;
   }
 
+  /// The step that the second kernel will take: one thread of all, and nobody reads it before.
+  KEEL_HD void count_step(const Thread& t) const {
+    if (slot_ == 0 && t.id == 0 && task_.updates()) task_.update.clock.tick();
+  }
+
   KEEL_HD int64_t first() const { return first_; }  // of the slot's tiles
   KEEL_HD int64_t end() const { return end_; }
   KEEL_HD int hidden() const { return task_.net.hidden; }

@@ -94,8 +94,9 @@ bool FusedGradient::applies(const Net& net) {
   return net.flat().device().is_cuda() && fused_description(net).has_value();
 }
 
-FusedGradient::FusedGradient(const Net& net, Tensor gradients, std::int64_t most_rows)
+FusedGradient::FusedGradient(const Net& net, Tensor gradients, std::int64_t most_rows, int sharers)
     : description_(required(net)),
+      sharers_(sharers),
       members_(net.members()),
       most_rows_(most_rows),
       parameters_(net.flat()),
@@ -110,7 +111,7 @@ FusedGradient::FusedGradient(const Net& net, Tensor gradients, std::int64_t most
       Tensor::empty({FusedTask::workspace(description_, members_, most_rows)}, DType::f32, device);
 }
 
-Tensor FusedGradient::run(const Tensor& x, const Tensor& y) {
+FusedTask FusedGradient::task_of(const Tensor& x, const Tensor& y) const {
   check_same_kind("fused_gradient", "x", x, "the net", parameters_);
   check_same_kind("fused_gradient", "y", y, "the net", parameters_);
   const auto fits = [&](const Tensor& rows, int cols) {
@@ -123,7 +124,7 @@ Tensor FusedGradient::run(const Tensor& x, const Tensor& y) {
           x.size(-2) > 0 && x.size(-2) <= most_rows_,
       "fused_gradient", "got x {} and y {}, wanted 1 to {} rows of {} and of {} for {} members",
       x.shape(), y.shape(), most_rows_, description_.layers[0].inputs, last.outputs, members_);
-  FusedTask task = FusedTask::plan(description_, members_, x.size(-2));
+  FusedTask task = FusedTask::plan(description_, members_, x.size(-2), 0, sharers_);
   task.use(workspace_.data<float>());
   task.parameters = parameters_.data<float>();
   task.gradients = gradients_.data<float>();
@@ -132,8 +133,28 @@ Tensor FusedGradient::run(const Tensor& x, const Tensor& y) {
   task.y = y.data<float>();
   task.x_stride = stride_of(x);
   task.y_stride = stride_of(y);
-  fused_mlp(task, parameters_.device());
+  return task;
+}
+
+Tensor FusedGradient::run(const Tensor& x, const Tensor& y) {
+  fused_mlp(task_of(x, y), parameters_.device());
   return losses_;
+}
+
+void FusedGradient::step(const Tensor& x, const Tensor& y, const AdamOptions& options,
+                         const AdamState& state, const LossRecord& record) {
+  check_adam(options);
+  check_same_kind("fused_gradient", "Adam's moments", state.first, "the net", parameters_);
+  check<ShapeError>(state.first.shape() == parameters_.shape(), "fused_gradient",
+                    "got Adam's moments {}, wanted {}", state.first.shape(), parameters_.shape());
+  FusedTask task = task_of(x, y);
+  task.update = {.clock = AdamClock(options, state),
+                 .rule = AdamRule<float>(options),
+                 .parameters = parameters_.data<float>(),
+                 .first = state.first.data<float>(),
+                 .second = state.second.data<float>(),
+                 .record = record};
+  fused_mlp(task, parameters_.device());
 }
 
 }  // namespace keel

@@ -1,7 +1,5 @@
 #include "optimiser.h"
 
-#include <utility>
-
 namespace keel {
 
 std::string optimiser_text(const OptimiserOptions& options) {

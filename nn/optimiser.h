@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -22,6 +23,9 @@ class Optimiser {
 
   /// One update by `gradients`, shaped as the parameters.
   void step(const Tensor& gradients);
+
+  /// Adam's state and options, for a kernel that steps by itself; null for another method.
+  std::pair<AdamOptions, AdamState>* adam_state() { return std::get_if<0>(&method_); }
 
   /// What it remembers of every parameter, each shaped as the parameters: Adam's first and second
   /// moments, SGD's velocity. Handles: writing to them restores a state.

@@ -10,28 +10,16 @@
 namespace keel {
 namespace {
 
-/// losses[epoch, member] gathers share * loss[member]; then the member moves on by `rows` rows.
 template <class T>
 struct RecordLoss {
   using Scalar = T;
   static constexpr int kWidest = 1;
-  int64_t members, rows, epoch_rows;
-  double share;
+  LossRecord record;
   const T* loss;
-  double *epoch, *row, *losses;
 
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t member) const {
-    g.once([&] {
-      double& into = losses[static_cast<int64_t>(epoch[member]) * members + member];
-      const double part = share * static_cast<double>(loss[member]);
-      into = row[member] == 0 ? part : into + part;
-      row[member] += static_cast<double>(rows);
-      if (row[member] >= static_cast<double>(epoch_rows)) {
-        row[member] = 0;
-        epoch[member] += 1;
-      }
-    });
+    g.once([&] { record.add(member, static_cast<double>(loss[member])); });
   }
 };
 
@@ -86,7 +74,8 @@ TrainStep::TrainStep(Net& net, Tensor x, Tensor y, const StepOptions& options, T
     sink_.bind(leaves[p], net.layout().view(gradients_, p));
   if (net.members() == 1 && net.flat().device().is_cpu() && !net.mixes_rows())
     blocked_.emplace(net, gradients_);
-  if (options.fused && FusedGradient::applies(net)) fused_.emplace(net, gradients_, batch_);
+  if (options.fused && FusedGradient::applies(net))
+    fused_.emplace(net, gradients_, batch_, options.sharers);
 }
 
 void TrainStep::start_epoch(std::int64_t epoch) {
@@ -121,6 +110,16 @@ Tensor TrainStep::differentiate(const Tensor& x, const Tensor& y) {
   return loss.value();
 }
 
+LossRecord TrainStep::record_of(std::int64_t rows) const {
+  return {net_.members(),
+          rows,
+          rows_,
+          static_cast<double>(rows) / static_cast<double>(rows_),
+          epoch_.data<double>(),
+          row_.data<double>(),
+          losses_.data<double>()};
+}
+
 void TrainStep::run(std::int64_t rows) {
   check<ShapeError>(rows >= 1 && rows <= batch_, "train", "got a step of {} rows, wanted 1 to {}",
                     rows, batch_);
@@ -131,15 +130,14 @@ void TrainStep::run(std::int64_t rows) {
     gather_rows(x_, order_, row_, x);
     gather_rows(y_, order_, row_, y);
   }
+  const auto* adam = optimiser_.adam_state();
+  if (fused_ && adam) return fused_->step(x, y, adam->first, adam->second, record_of(rows));
   const Tensor loss = differentiate(x, y);
   optimiser_.step(gradients_);
   dispatch(loss.dtype(), [&](auto t) {
     using T = decltype(t);
-    launch_rows(
-        losses_.device(), net_.members(), 1,
-        RecordLoss<T>{net_.members(), rows, rows_,
-                      static_cast<double>(rows) / static_cast<double>(rows_), loss.data<T>(),
-                      epoch_.data<double>(), row_.data<double>(), losses_.data<double>()});
+    launch_rows(losses_.device(), net_.members(), 1,
+                RecordLoss<T>{record_of(rows), loss.data<T>()});
   });
 }
 

@@ -16,7 +16,8 @@ struct StepOptions {
   std::int64_t batch = 0;  ///< rows a step; 0: all
   OptimiserOptions optimiser{};
   std::uint64_t shuffle_seed = 0;
-  bool fused = true;  ///< on a GPU, small nets in one kernel (fused_gradient.h); false: op by op
+  bool fused = true;  ///< on a GPU, small nets in two kernels (fused_gradient.h); false: op by op
+  int sharers = 1;    ///< trainings that share the GPU, at the same time
 };
 
 /// Throws keel::Error where a net with a batchnorm would have a step of one row, of which it leaves
@@ -51,6 +52,7 @@ class TrainStep {
  private:
   bool shuffles() const { return batch_ < rows_; }
   Tensor differentiate(const Tensor& x, const Tensor& y);  // fills gradients_, returns the losses
+  LossRecord record_of(std::int64_t rows) const;
 
   Net& net_;
   Tensor x_, y_;

@@ -23,7 +23,10 @@ class Training {
   std::mutex mutex;                ///< guards net, done and moments while members train
 
   StepOptions step_options() const {
-    return {options.batch, options.optimiser, options.shuffle_seed};
+    return {.batch = options.batch,
+            .optimiser = options.optimiser,
+            .shuffle_seed = options.shuffle_seed,
+            .sharers = options.sharers};
   }
   bool stop_requested() const { return options.stop && options.stop->load(); }
 

@@ -14,6 +14,7 @@
 #include "../../kernels/factor_gram.h"
 #include "../../kernels/gather_rows.h"
 #include "../../kernels/kernel_pairs.h"
+#include "../../kernels/symmetric_product.h"
 #include "../../kernels/triangle.h"
 #include "../kernels/fused_mlp_case.h"
 #include "../kernels/gram_terms.h"
@@ -126,8 +127,12 @@ inline Work pairs(std::int64_t rows, std::int64_t cols) {
 
 inline std::vector<Work> triangles(std::int64_t n) {
   const Tensor a = draw({n, n}), scale = draw({n}, DType::f64);
+  const Tensor wide = draw({n, n}, DType::f64), v = draw({n, 1}, DType::f64), into = v.clone();
   return {{fmt::format("mirror_lower, {0} x {0}", n), [=] { mirror_lower(a); }},
-          {fmt::format("scale_lower, {0} x {0}", n), [=] { scale_lower(a, scale, 1, a); }}};
+          {fmt::format("swap_triangles, {0} x {0}", n), [=] { swap_triangles(a); }},
+          {fmt::format("scale_lower, {0} x {0}", n), [=] { scale_lower(a, scale, 1, a); }},
+          {fmt::format("symmetric_product, {0} x {0}", n),
+           [=] { symmetric_product(wide, Triangle::lower, v, into); }}};
 }
 
 /// The lower triangle of n inputs' Gram matrix, of factors of 9 - 128 - 128 - 1, as a GPU of this
@@ -146,9 +151,9 @@ inline Work gram(std::int64_t n, int capability) {
           }};
 }
 
-/// A block takes all tiles of a net.
+/// A block takes all tiles of a net. The gradient, or Adam's step by it.
 inline Work fused(const char* name, int inputs, std::int64_t members, std::int64_t rows,
-                  int tile_rows) {
+                  int tile_rows, bool step = false) {
   using namespace fused_mlp_case;
   const Hidden ln{128, Norm::affine};
   const Device gpu = Device::cuda();
@@ -166,9 +171,21 @@ inline Work fused(const char* name, int inputs, std::int64_t members, std::int64
   task.gradients = gradients.data<float>();
   task.losses = losses.data<float>();
   task.use(workspace.data<float>());
-  const std::vector<Tensor> kept{parameters, x, y, losses, gradients, workspace};
-  return {fmt::format("fused_mlp, {}: {} x {} x {}, tiles of {}", name, members, rows, inputs,
-                      tile_rows),
+  const AdamState state(parameters);
+  const Tensor epoch = Tensor::zeros({members}, DType::f64, gpu), row = epoch.clone(),
+               record = epoch.clone();
+  if (step)
+    task.update = {.clock = AdamClock({}, state),
+                   .rule = AdamRule<float>(AdamOptions()),
+                   .parameters = parameters.data<float>(),
+                   .first = state.first.data<float>(),
+                   .second = state.second.data<float>(),
+                   .record = {members, rows, rows, 1, epoch.data<double>(), row.data<double>(),
+                              record.data<double>()}};
+  const std::vector<Tensor> kept{parameters,  x,     y,   losses, gradients,    workspace,
+                                 state.first, epoch, row, record, state.second, state.step};
+  return {fmt::format("fused_mlp{}, {}: {} x {} x {}, tiles of {}", step ? " and Adam" : "", name,
+                      members, rows, inputs, tile_rows),
           [=] { (void)kept, fused_mlp(task, gpu); }};
 }
 
@@ -186,6 +203,7 @@ inline std::vector<Work> all() {
   works.push_back(gram(256, 86));
   works.push_back(gram(256, 90));
   works.push_back(fused("ensemble", 1, 2, 100, 32));
+  works.push_back(fused("ensemble", 1, 2, 100, 64, true));
   works.push_back(fused("protein", 9, 1, 320, 64));
   return works;
 }

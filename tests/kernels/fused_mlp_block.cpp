@@ -36,7 +36,8 @@ std::vector<Quad> nans(int64_t floats) {
   return memory;
 }
 
-Answer emulate(const Problem& problem, int tile_rows = 0, bool reverse = false) {
+Answer emulate(const Problem& problem, int tile_rows = 0, bool reverse = false,
+               const FusedUpdate& update = {}) {
   const Case& c = problem.c;
   FusedTask task = FusedTask::plan(problem.net, c.members, c.rows, tile_rows);
   auto workspace = nans(FusedTask::workspace(problem.net, c.members, c.rows));
@@ -52,6 +53,7 @@ Answer emulate(const Problem& problem, int tile_rows = 0, bool reverse = false) 
   task.y_stride = c.own_x ? c.rows * c.outputs : 0;
   task.gradients = gradients.data<float>();
   task.losses = losses.data<float>();
+  task.update = update;
   for (int64_t slot = 0; slot < task.slots(); ++slot) {
     auto shared = nans(task.at.total);
     if (task.tile_rows == 64)
@@ -152,6 +154,57 @@ TEST_CASE("fused_mlp: tiles are shared by as many blocks as the shapes alone say
     }
   CHECK(FusedTask::plan(net, 1, 40132).tile_rows == 64);
   CHECK(FusedTask::plan(net, 5, 100).tile_rows == 32);
+}
+
+TEST_CASE("fused_mlp: of a GPU that others share a task takes fewer, taller tiles") {
+  const FusedMlp net = problem_of({1, {{128}, {128}}}).net;
+  CHECK(FusedTask::plan(net, 15, 100).slots() == 60);
+  CHECK(FusedTask::plan(net, 15, 100, 0, 2).tile_rows == 32);
+  CHECK(FusedTask::plan(net, 15, 100, 0, 4).tile_rows == 64);
+  CHECK(FusedTask::plan(net, 15, 100, 0, 4).slots() == 30);
+  CHECK(FusedTask::plan(net, 5, 100, 0, 4).tile_rows == 32);
+}
+
+TEST_CASE("fused_mlp block: a step is Adam's by the gradient, and keeps the losses") {
+  // A member with few slices, and one with many, whose sums are made by eight threads each.
+  for (const Case& c :
+       {Case{9, {{33, Norm::affine}, {20}}, 2, 70, 3, true}, Case{9, {{20}}, 1, 1000, 1, false}}) {
+    CAPTURE(c.rows);
+    const Problem problem = problem_of(c);
+    const Shape shape = problem.parameters.shape();
+    const std::vector<double> before = problem.parameters.to_vector<double>();
+    AdamState state(problem.parameters), wanted_state(problem.parameters);
+    const Tensor wanted = problem.parameters.clone();
+    const int64_t epochs = 2, half = 40;  // rows of a step of two
+    const Tensor epoch = Tensor::zeros({c.members}, DType::f64), row = epoch.clone(),
+                 losses = Tensor::full({epochs, c.members}, -1, DType::f64);
+    const AdamOptions options{.lr = 0.01};
+    std::vector<double> wanted_losses(static_cast<std::size_t>(c.members), 0.0);
+    for (int64_t step = 0; step < 3; ++step) {
+      const Answer answer = emulate(problem);
+      adam(wanted, Tensor::from(answer.gradients, shape).to(DType::f32), wanted_state, options);
+      const FusedUpdate update{.clock = AdamClock(options, state),
+                               .rule = AdamRule<float>(options),
+                               .parameters = problem.parameters.data<float>(),
+                               .first = state.first.data<float>(),
+                               .second = state.second.data<float>(),
+                               .record = {c.members, half, 2 * half, 0.5, epoch.data<double>(),
+                                          row.data<double>(), losses.data<double>()}};
+      const Answer stepped = emulate(problem, 0, step % 2 == 1, update);
+      CHECK(stepped.losses == answer.losses);
+      for (const double gradient : stepped.gradients) REQUIRE(gradient == 0);  // not written
+      for (std::size_t s = 0; step < 2 && s < answer.losses.size(); ++s)
+        wanted_losses[s] += 0.5 * answer.losses[s];
+      CHECK(problem.parameters.to_vector<double>() == wanted.to_vector<double>());
+      CHECK(state.first.to_vector<double>() == wanted_state.first.to_vector<double>());
+      CHECK(state.second.to_vector<double>() == wanted_state.second.to_vector<double>());
+      CHECK(state.step.to_vector<double>() == wanted_state.step.to_vector<double>());
+    }
+    CHECK(problem.parameters.to_vector<double>() != before);
+    CHECK(losses[0].to_vector<double>() == wanted_losses);
+    CHECK(epoch.to_vector<double>() == std::vector<double>(c.members, 1.0));
+    CHECK(row.to_vector<double>() == std::vector<double>(c.members, static_cast<double>(half)));
+  }
 }
 
 TEST_CASE("fused_mlp: where not all gradients of weights are kept, 64 rows have no room") {

@@ -182,21 +182,29 @@ TEST_CASE("fused gradient: on CUDA training fused and op by op go the same way")
   const std::int64_t epochs = test::gpu_is_emulated() ? 2 : 5;
   const Tensor x = normal({100, 9}, {1, 1}, 1, DType::f32).to(gpu),
                y = normal({100, 1}, {1, 2}, 1, DType::f32).to(gpu);
-  for (const std::int64_t batch : {0, 32})
-    for (const std::int64_t members : {1, 5}) {
-      std::vector<std::vector<double>> losses;
-      for (const bool fused : {true, false}) {
-        Net net(kPaper, 9, {.members = members, .device = gpu});
-        const Tensor kept = Tensor::zeros({epochs, members}, DType::f64, gpu);
-        TrainStep step(net, x, y, {.batch = batch, .optimiser = AdamOptions{}, .fused = fused},
-                       kept);
-        for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-          step.start_epoch(epoch);
-          for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) step.run(step.rows_of(i));
-        }
-        losses.push_back(kept.to_vector<double>());
+  struct Run {
+    std::int64_t batch, members;
+    OptimiserOptions optimiser;
+    int sharers = 1;  // 8: tiles of 64 rows
+  };
+  for (const Run& run :
+       {Run{0, 1, AdamOptions{}}, Run{32, 1, AdamOptions{}}, Run{0, 5, AdamOptions{}, 8},
+        Run{32, 5, AdamOptions{}}, Run{32, 5, SgdOptions{.lr = 0.01}}}) {
+    const std::int64_t members = run.members;
+    std::vector<std::vector<double>> losses;
+    for (const bool fused : {true, false}) {
+      Net net(kPaper, 9, {.members = members, .device = gpu});
+      const Tensor kept = Tensor::zeros({epochs, members}, DType::f64, gpu);
+      const StepOptions options{
+          .batch = run.batch, .optimiser = run.optimiser, .fused = fused, .sharers = run.sharers};
+      TrainStep step(net, x, y, options, kept);
+      for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+        step.start_epoch(epoch);
+        for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) step.run(step.rows_of(i));
       }
-      for (std::size_t i = 0; i < losses[0].size(); ++i)
-        CHECK(losses[0][i] == doctest::Approx(losses[1][i]).epsilon(1e-3));
+      losses.push_back(kept.to_vector<double>());
     }
+    for (std::size_t i = 0; i < losses[0].size(); ++i)
+      CHECK(losses[0][i] == doctest::Approx(losses[1][i]).epsilon(1e-3));
+  }
 }
