@@ -1,11 +1,15 @@
 // Kernel regression on n inputs: its mixed-precision solve to 1e-10 beside the bare float32
-// factorisation of the same matrix, and PyTorch's; with --large, all of it on 40,132.
+// factorisation of the same matrix, and PyTorch's, and what one of its sweeps does; with --large,
+// all of it on 40,132.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "../core/random.h"
 #include "../kernels/cholesky.h"
+#include "../kernels/diagonal_inverses.h"
+#include "../kernels/solve_lower.h"
+#include "../kernels/symmetric_product.h"
 #include "../kernels/triangle.h"
 #include "../ntk/infinite_kernel.h"
 #include "../ntk/regression.h"
@@ -20,11 +24,14 @@ constexpr double kRidge = 1e-3;  // of the mean diagonal, as in bench/peers/solv
 
 // Adds to every diagonal entry `share` of their mean.
 void add_ridge(const Tensor& a, double share) {
-  std::vector<float> entries = diagonal(a).to_vector<float>();
-  double mean = 0;
-  for (float entry : entries) mean += entry / static_cast<double>(entries.size());
-  for (float& entry : entries) entry += static_cast<float>(share * mean);
-  swap_diagonal(a, Tensor::from(entries, {a.size(0)}, a.device()));
+  dispatch(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    std::vector<T> entries = diagonal(a).to_vector<T>();
+    double mean = 0;
+    for (T entry : entries) mean += entry / static_cast<double>(entries.size());
+    for (T& entry : entries) entry += static_cast<T>(share * mean);
+    swap_diagonal(a, Tensor::from(entries, {a.size(0)}, a.device()));
+  });
 }
 
 void factorise(const Tensor& a) {
@@ -92,6 +99,51 @@ double add_cusolver(Report& report, const Tensor& a, double ours, std::size_t re
   return fastest;
 }
 
+// What a sweep of the refinement does on the device: a product with the kernel in double, and both
+// solves with its factor in float32, `factor`, for one vector.
+void bench_sweep(Report& report, const Kernel& kernel, const Tensor& x, const Tensor& factor,
+                 double ridge) {
+  const Device device = x.device();
+  const std::int64_t n = x.size(0);
+  const Tensor theta = Tensor::zeros({n, n}, DType::f64, device);
+  kernel.gram_lower(*kernel.points(x), theta);
+  add_ridge(theta, ridge);
+  const Tensor ones = Tensor::full({n, 1}, 1, DType::f64, device), b = ones.clone();
+  symmetric_product(theta, Triangle::lower, ones, b);
+  const std::vector<double> sums = b.to_vector<double>(), last = theta[n - 1].to_vector<double>();
+  double wanted = 0, largest = 0;
+  for (double entry : last) wanted += entry;
+  for (double sum : sums) largest = std::max(largest, std::abs(sum));
+  check(std::abs(sums.back() - wanted) < 1e-12 * largest, "bench",
+        "symmetric_product: a row times ones is {}, wanted {}", sums.back(), wanted);
+  const double bytes = 4.0 * static_cast<double>(n) * static_cast<double>(n + 1);  // of a triangle
+  const std::string of = fmt::format(", {} inputs", n);
+  report.add({"  product with the kernel in double" + of,
+              measure(device, [&] { symmetric_product(theta, Triangle::lower, ones, b); }), bytes});
+
+  Tensor inverses;
+  if (device.is_cuda()) {
+    inverses = invert_diagonal_blocks(factor);
+    report.add({"  inverses of its factor's blocks" + of,
+                measure(device, [&] { invert_diagonal_blocks(factor); })});
+  }
+  const Tensor right = b.to(Device::cpu()).to(DType::f32).to(device), solution = right.clone();
+  const auto solve = [&] {
+    solve_lower(factor, solution, inverses);
+    solve_lower_transposed(factor, solution, inverses);
+  };
+  solve();
+  symmetric_product(theta, Triangle::lower, solution.to(Device::cpu()).to(DType::f64).to(device),
+                    b);
+  const std::vector<double> again = b.to_vector<double>();
+  for (std::size_t i = 0; i < again.size(); ++i)
+    check(std::abs(again[i] - sums[i]) < 1e-3 * largest, "bench",
+          "solves with a factor: row {} of the matrix times the solution is {}, wanted {}", i,
+          again[i], sums[i]);
+  report.add({"  two solves with its factor, float32" + of,
+              measure(device, solve, 0.5, 7, [&] { copy(solution, right); }), bytes});
+}
+
 // Of a matrix of that size, whatever its kernel: the work is the same.
 void bench_peers(Report& report, Device device, std::int64_t n, const std::string& cholesky_row,
                  const std::string& solve_row) {
@@ -119,6 +171,7 @@ void bench_regression(Report& report, Device device, std::int64_t n) {
     verify_factor(factor, a);
     report.add({cholesky_row, bare, 0, flop});
     add_cusolver(report, a, bare.median, 5);
+    bench_sweep(report, *kernel, x, factor, kRidge);
   }
 
   std::vector<double> gram, factor, refine, solve;
@@ -175,6 +228,7 @@ void bench_exact_regression(Report& report, Device device, std::int64_t n) {
     report.add({cholesky_row, bare, 0, flop});
     fastest = bare.median;
     if (device.is_cuda()) {
+      bench_sweep(report, *kernel, x, a, 1e-2);
       kernel->gram_lower(*kernel->points(x), a);
       add_ridge(a, 1e-2);
       fastest = add_cusolver(report, a, bare.median, 3);

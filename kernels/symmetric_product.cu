@@ -164,8 +164,8 @@ struct SymmetricTile {
   }
 };
 
-/// One vector: cuBLAS' symv reads a triangle at a fraction of a copy's speed, unless it may add up
-/// in any order.
+/// One vector: of cuBLAS' symv the fast way is the one by atomics, which add up in any order
+/// (cublasSetAtomicsMode).
 void cuda_vector_product(const Tensor& a, Triangle triangle, const Tensor& v, const Tensor& into) {
   using Tile = SymmetricTile;
   const int64_t n = a.size(0), chunks = (n + Tile::kChunk - 1) / Tile::kChunk;

@@ -42,10 +42,12 @@ class EnsembleRun {
   }
 
  private:
-  // Epochs of one step that are launched at once: a graph's launch leaves the device idle for about
-  // as long as the smallest kernels take. False where there are not so many up to epoch `end`.
+  // Whole steps that are launched at once: a graph's launch leaves the device idle for about as
+  // long as the smallest kernels take.
+  static constexpr std::int64_t kAtOnce = 10;
+
+  // Epochs of one step each. False where there are not so many up to epoch `end`.
   bool several_epochs(std::int64_t end) {
-    constexpr std::int64_t kAtOnce = 10;
     if (!warm_ || step_.steps_per_epoch() > 1 ||
         epoch_ + kAtOnce > std::min(end, training_.options.epochs))
       return false;
@@ -68,17 +70,23 @@ class EnsembleRun {
   bool one_epoch() {
     start_.remember();
     step_.start_epoch(epoch_);
-    for (std::int64_t i = 0; i < step_.steps_per_epoch(); ++i) {
+    const std::int64_t steps = step_.steps_per_epoch(), whole = step_.rows_of(0);
+    for (std::int64_t i = 0; i < steps;) {
       if (i > 0 && start_.stop_wanted()) {
         start_.undo();
         return false;
       }
       const std::int64_t rows = step_.rows_of(i);
+      std::int64_t count = 1;
       if (!warm_) {
         step_.run(rows);  // fills the pool: recording must find all its memory there
-        continue;
+      } else if (i + kAtOnce <= steps && step_.rows_of(i + kAtOnce - 1) == whole) {
+        count = kAtOnce;
+        replay(several_, rows, count);
+      } else {
+        replay(rows == whole ? whole_ : rest_, rows, count);
       }
-      replay(rows == step_.rows_of(0) ? whole_ : rest_, rows, 1);
+      i += count;
     }
     warm_ = true;
     ++epoch_;

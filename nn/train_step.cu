@@ -59,6 +59,8 @@ TrainStep::TrainStep(Net& net, Tensor x, Tensor y, const StepOptions& options, T
   check<ShapeError>(rows_ > 0 && y_.size(-2) == rows_, "train",
                     "got x {} and y {}, wanted as many rows, and some", x_.shape(), y_.shape());
   check(options.batch >= 0, "train", "got batch {}, wanted at least 0", options.batch);
+  check(options.sharers >= 1, "train", "got {} trainings that share the GPU, wanted at least 1",
+        options.sharers);
   check<ShapeError>(
       losses_.rank() == 2 && losses_.size(1) == net.members() && losses_.dtype() == DType::f64,
       "train", "got losses {} {}, wanted float64 [epochs, {}]", name_of(losses_.dtype()),

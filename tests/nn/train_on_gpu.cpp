@@ -89,6 +89,27 @@ TEST_CASE("train: recorded steps, many at once or one by one, are the steps, to 
   });
 }
 
+TEST_CASE("train: of many steps an epoch ten are recorded at once, the others by themselves") {
+  if (!test::gpu_here("train: of many steps an epoch ten are recorded at once")) return;
+  const Data data = some_data(47);
+  const Tensor x = data.x.to(Device::cuda()), y = data.y.to(Device::cuda());
+  constexpr std::int64_t kFew = 3;
+  for (const char* spec : {"dense(17) layernorm relu dense(1)", "dense(9) gelu dense(1)"}) {
+    CAPTURE(spec);
+    Net one_by_one(spec, 2, {.members = 2, .device = Device::cuda()});
+    Net recorded(spec, 2, {.members = 2, .device = Device::cuda()});
+    const Tensor losses = Tensor::zeros({kFew, 2}, DType::f64, Device::cuda());
+    TrainStep step(one_by_one, x, y, {.batch = 2, .optimiser = AdamOptions{}}, losses);
+    CHECK(step.steps_per_epoch() == 24);  // twice ten, three, and one of a single row
+    for (std::int64_t epoch = 0; epoch < kFew; ++epoch) {
+      step.start_epoch(epoch);
+      for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) step.run(step.rows_of(i));
+    }
+    train(recorded, x, y, {.epochs = kFew, .batch = 2});
+    CHECK(same_bits(recorded.flat(), one_by_one.flat()));
+  }
+}
+
 TEST_CASE("train: in float64 a GPU goes the CPU's way, too") {
   if (!test::gpu_here("train: in float64 a GPU goes the CPU's way")) return;
   const TrainOptions options{.batch = 6, .optimiser = AdamOptions{.lr = 0.003}};

@@ -205,6 +205,8 @@ TEST_CASE("train: a step refuses what it has no room for") {
   CHECK(made(Tensor::zeros({0, 2}), Tensor::zeros({0, 1}), 0, losses) ==
         "train: got x [0, 2] and y [0, 1], wanted as many rows, and some");
   CHECK(made(data.x, data.y, -1, losses) == "train: got batch -1, wanted at least 0");
+  CHECK(message_of([&] { TrainStep(net, data.x, data.y, {.sharers = 0}, losses); }) ==
+        "train: got 0 trainings that share the GPU, wanted at least 1");
   CHECK(made(data.x, data.y, 0, Tensor::zeros({3, 2}, DType::f64)) ==
         "train: got losses float64 [3, 2], wanted float64 [epochs, 1]");
   CHECK(made(data.x.to(DType::f64), data.y, 0, losses) ==
