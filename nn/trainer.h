@@ -23,7 +23,9 @@ struct TrainOptions {
       0;  ///< rows a step; 0: all at once. The last batch of an epoch may be smaller
   OptimiserOptions optimiser = AdamOptions{};
   std::uint64_t shuffle_seed = 0;  ///< mini-batches are drawn from it and the member's seed
-  int sharers = 1;  ///< trainings that share the GPU, at the same time: each leaves room for others
+  /// Trainings that share a GPU at the same time: each leaves room for the others, and may for that
+  /// add up in another order.
+  int sharers = 1;
 
   /// Called at most about ten times a second, by one thread at a time, not always the same.
   std::function<void(const Progress&)> progress{};

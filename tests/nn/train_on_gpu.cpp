@@ -37,7 +37,7 @@ Trained trained(const char* spec, Device device, TrainOptions options, DType dty
   return {net.flat().to(Device::cpu()), report.losses};
 }
 
-// In one kernel a step, where that applies, and op by op; whole batches, and a rest of two rows.
+// In two kernels a step, where that applies, and op by op; whole batches, and a rest of two rows.
 template <class F>
 void for_each_training(F f) {
   for (const char* spec : {"dense(17) layernorm relu dense(1)", "dense(9) layernorm gelu dense(1)",
