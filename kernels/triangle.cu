@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(MirrorTile<T, kMirror>::kThreads) mirror_kerne
 template <class T, Mirror kMirror>
 void cpu_mirror(int64_t n, T* a) {
   using Tile = MirrorTile<T, kMirror>;
-  constexpr int64_t kWorthThreads = 128;  // rows
-#pragma omp parallel for schedule(static) if (n > kWorthThreads)
+  [[maybe_unused]] const bool threads = n > 128;
+#pragma omp parallel for schedule(static) if (threads)
   for (int64_t block = 0; block < Tile::blocks(n); ++block) {
     T shared[Tile::kShared];
     Tile(n, a, block, shared).run([](auto phase) {
