@@ -28,14 +28,16 @@ struct Word {
 struct Shadow {
   std::uintptr_t begin = 0, end = 0;
   Word* words = nullptr;
+  std::size_t room = 0;  // bytes that there are words for
 
   void cover(const void* from, std::size_t bytes) {
     const std::size_t size = (bytes / kWord + 2) * sizeof(Word);
-    if (bytes > end - begin || !words) {
+    if (bytes > room || !words) {
       void* fresh = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (fresh == MAP_FAILED) give_up("no addresses to find races with");
       words = static_cast<Word*>(fresh);
+      room = bytes;
     }
     begin = reinterpret_cast<std::uintptr_t>(from);
     end = begin + bytes;
@@ -115,7 +117,10 @@ bool Races::begin_launch() {
 void Races::begin_block(std::uint32_t index, const void* memory, std::size_t bytes) {
   now.block = index;
   now.barriers = 0;
-  if (bytes > 0) shared.cover(memory, bytes);
+  if (bytes > 0)
+    shared.cover(memory, bytes);
+  else  // where an earlier launch had its own, anything may lie by now, a thread's stack too
+    shared.begin = shared.end = 0;
 }
 
 void Races::pass_barrier() { ++now.barriers; }
