@@ -24,6 +24,7 @@ import rtx3090_fused as fused  # noqa: E402
 import rtx3090_kernels as hot  # noqa: E402
 import rtx3090_paths as paths  # noqa: E402
 import rtx3090_sources as sources  # noqa: E402
+from rtx3090_gram import Gram  # noqa: E402
 
 ARCH, PAGE = "sm_86", ROOT / "bench/RTX3090.md"
 
@@ -155,7 +156,7 @@ def notable(works, end_to_end):
 
 
 def page(build, kernels, numbers, works, constants, instructions):
-    gram = hot.Gram(hot.ROWS, constants)
+    gram = Gram(hot.ROWS, constants)
     pair = hot.pair_instructions(instructions)
     floor = card.seconds_text(hot.FLOOR)
     rows, cols = constants["rows"], constants["cols"]
@@ -212,6 +213,7 @@ def main():
         kernels = hot.all_kernels(launchers, constants) | fused.kernels(constants)
         numbers = found_in(arguments.log, kernels, constants)
         works = [*hot.all_works(kernels, launchers, constants, instructions),
+                 *(w for n in (4096, hot.ROWS) for w in Gram(n, constants).works(kernels)),
                  *fused.works(constants)]
         text = page(build, kernels, numbers, works, constants, instructions)
         if arguments.check:

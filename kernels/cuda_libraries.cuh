@@ -9,12 +9,22 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 #include "../core/cuda.cuh"
 #include "../core/tensor.h"
 
 namespace keel {
+
+/// A library's routine for T: of float32, or of float64.
+template <class T, class Single, class Twice>
+constexpr auto routine(Single single, Twice twice) {
+  if constexpr (std::is_same_v<T, float>)
+    return single;
+  else
+    return twice;
+}
 
 inline void cublas_check(cublasStatus_t status, const char* what) {
   check<DeviceError>(status == CUBLAS_STATUS_SUCCESS, "cublas", "{} failed: {}", what,

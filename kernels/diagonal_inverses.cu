@@ -1,7 +1,5 @@
 #include "diagonal_inverses.h"
 
-#include <type_traits>
-
 #include "cuda_libraries.cuh"
 #include "launch.cuh"
 
@@ -64,12 +62,7 @@ struct InvertCorners {
 /// becomes -c b a. The same of all blocks together; columns first all are their transposes.
 template <class T>
 void join(cublasHandle_t handle, int64_t blocks, int64_t side, int64_t half, T* a, T* work) {
-  const auto product = [] {
-    if constexpr (std::is_same_v<T, float>)
-      return cublasSgemmStridedBatched;
-    else
-      return cublasDgemmStridedBatched;
-  }();
+  const auto product = routine<T>(cublasSgemmStridedBatched, cublasDgemmStridedBatched);
   const int size = static_cast<int>(half), row = static_cast<int>(side);
   const int count = static_cast<int>(blocks);
   T* const b = a + half * side;

@@ -91,15 +91,6 @@ void cpu_solve(bool transposed, int64_t n, int64_t k, const T* l, T* b) {
 
 #ifdef KEEL_WITH_CUDA
 
-/// cuBLAS' routine for T: of float32, or of float64.
-template <class T, class Single, class Twice>
-constexpr auto routine(Single single, Twice twice) {
-  if constexpr (std::is_same_v<T, float>)
-    return single;
-  else
-    return twice;
-}
-
 /// into [., k] = alpha op(m) b + beta into, m [rows, cols] of row stride `stride`. Columns first, m
 /// is its transpose. With numbers of 64 bits: from 46,341 rows on a triangle has 2^31 elements.
 template <class T>

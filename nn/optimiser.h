@@ -25,7 +25,7 @@ class Optimiser {
   void step(const Tensor& gradients);
 
   /// Adam's state and options, for a kernel that steps by itself; null for another method.
-  std::pair<AdamOptions, AdamState>* adam_state() { return std::get_if<0>(&method_); }
+  const std::pair<AdamOptions, AdamState>* adam_state() const { return std::get_if<0>(&method_); }
 
   /// What it remembers of every parameter, each shaped as the parameters: Adam's first and second
   /// moments, SGD's velocity. Handles: writing to them restores a state.
