@@ -1,5 +1,5 @@
 // The blocks behind Storage while nobody uses them: lists by size, and a cache a thread of its own.
-// Private to memory.cu.
+// Private to memory.cu and system_memory.cu.
 #pragma once
 
 #include <algorithm>

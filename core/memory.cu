@@ -1,16 +1,14 @@
 #include "memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "block_cache.h"
 #include "cuda.cuh"
+#include "system_memory.h"
 
 namespace keel {
 namespace {
@@ -18,73 +16,11 @@ namespace {
 using detail::Block;
 using detail::capacity_for;
 using detail::FreeLists;
-using detail::kLarge;
 using detail::kMiB;
 using detail::ThreadCache;
 
 // Kernels' code and the libraries' own memory come at first use, and from no pool of ours.
 constexpr std::size_t kLeftToCuda = 512 * kMiB;
-// A page's address is looked up in tables, and few are remembered: of 2 MiB a few reach far.
-constexpr std::size_t kHugePage = 2 * kMiB, kHugeFrom = 4 * kMiB;
-
-void* host_allocate(std::size_t bytes) {
-  void* data = nullptr;
-  const bool huge = bytes >= kHugeFrom;
-  if (posix_memalign(&data, huge ? kHugePage : 64, bytes) != 0) return nullptr;
-#ifdef MADV_HUGEPAGE
-  if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // a wish: where it is refused, small pages serve
-#endif
-  return data;
-}
-
-#ifdef KEEL_WITH_CUDA
-// Some virtual GPUs have none: there a request, and what is given back, waits for all that runs.
-bool has_memory_pools(Device device) noexcept {
-  int has = 0;
-  if (cudaDeviceGetAttribute(&has, cudaDevAttrMemoryPoolsSupported, device.index()) != cudaSuccess)
-    cudaGetLastError();
-  return has != 0;
-}
-#endif
-
-void* system_allocate(Device device, std::size_t bytes) {
-  if (device.is_cpu()) {
-    // Linux promises memory it does not have; looking first turns a later kill into an error.
-    if (bytes >= kLarge && bytes > free_memory(device)) return nullptr;
-    return host_allocate(bytes);
-  }
-#ifdef KEEL_WITH_CUDA
-  cuda_check(cudaSetDevice(device.index()), "cudaSetDevice");
-  // CUDA would make it the recorded graph's, and take it back behind the pool's back.
-  cudaStreamCaptureStatus recording;
-  cuda_check(cudaStreamIsCapturing(stream_of(device), &recording), "cudaStreamIsCapturing");
-  check<DeviceError>(recording == cudaStreamCaptureStatusNone, "memory",
-                     "got an allocation of {} bytes while a graph is recorded, wanted the pool to "
-                     "hold all that it takes",
-                     bytes);
-  void* data = nullptr;
-  const cudaError_t status = has_memory_pools(device)
-                                 ? cudaMallocAsync(&data, bytes, stream_of(device))
-                                 : cudaMalloc(&data, bytes);
-  if (status == cudaErrorMemoryAllocation || status == cudaErrorInvalidValue) {  // of such a size
-    cudaGetLastError();
-    return nullptr;
-  }
-  cuda_check(status, "cudaMalloc");
-  return data;
-#else
-  return nullptr;
-#endif
-}
-
-void system_free(Device device, void* data) noexcept {
-  if (device.is_cpu()) return std::free(data);
-#ifdef KEEL_WITH_CUDA
-  const cudaError_t status =
-      has_memory_pools(device) ? cudaFreeAsync(data, stream_of(device)) : cudaFree(data);
-  if (status != cudaSuccess) cudaGetLastError();  // unchecked, and nobody else's error later
-#endif
-}
 
 std::size_t beside_cuda(Device device, std::size_t bytes) {
   return device.is_cuda() ? bytes - std::min(bytes, kLeftToCuda) : bytes;
@@ -103,18 +39,7 @@ std::size_t beside_cuda(Device device, std::size_t bytes) {
 
 class Pool {
  public:
-  explicit Pool(Device device) : device_(device) {
-#ifdef KEEL_WITH_CUDA
-    // Keep what was freed: the driver's default gives it back at each sync.
-    if (device.is_cuda() && has_memory_pools(device)) {
-      cudaMemPool_t pool;
-      cuda_check(cudaDeviceGetDefaultMemPool(&pool, device.index()), "cudaDeviceGetDefaultMemPool");
-      std::uint64_t threshold = ~std::uint64_t{0};
-      cuda_check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
-                 "cudaMemPoolSetAttribute");
-    }
-#endif
-  }
+  explicit Pool(Device device) : device_(device) { detail::keep_what_is_freed(device); }
 
   Block* take(std::size_t bytes) {
     const std::size_t capacity = capacity_for(device_, bytes);
@@ -186,10 +111,10 @@ class Pool {
     auto fresh = std::make_unique<Block>();
     fresh->device = device_;
     fresh->capacity = capacity;
-    fresh->data = system_allocate(device_, capacity);
+    fresh->data = detail::system_allocate(device_, capacity);
     if (!fresh->data) {
       trim_locked();
-      fresh->data = system_allocate(device_, capacity);
+      fresh->data = detail::system_allocate(device_, capacity);
     }
     if (!fresh->data)
       throw_out_of_memory(device_, bytes, free_memory(device_), in_use_.load(), "allocation");
@@ -212,7 +137,7 @@ class Pool {
 
   void release_to_system(Block* block) {
     if (device_.is_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, block->capacity);
-    system_free(device_, block->data);
+    detail::system_free(device_, block->data);
     held_ -= block->capacity;
     delete block;
   }
@@ -232,15 +157,7 @@ class Pool {
         release_to_system(block);
       }
     }
-#ifdef KEEL_WITH_CUDA
-    if (device_.is_cuda()) {
-      cudaMemPool_t pool;
-      synchronize(device_);
-      if (cudaDeviceGetDefaultMemPool(&pool, device_.index()) != cudaSuccess ||
-          cudaMemPoolTrimTo(pool, 0) != cudaSuccess)
-        cudaGetLastError();
-    }
-#endif
+    detail::system_trim(device_);
   }
 
   Device device_;
