@@ -219,13 +219,15 @@ Run declare_certify(CLI::App& app) {
     };
     if (of.kernel.trained()) {
       check_trained(app);
-      if (const SafeTensors file = read_safetensors(of.kernel.weights); is_transformer(file)) {
+      const SafeTensors file = read_safetensors(of.kernel.weights);
+      if (is_transformer(file)) {
         check_transformer(app);
         return run_transformer(file, {of.kernel.weights, of.data, of.target, choice->search},
                                context);
       }
       wanted("--net");
-      return run_trained({of.kernel.net, of.kernel.weights, modules_of(of.kernel), of.data,
+      return run_trained(file,
+                         {of.kernel.net, of.kernel.weights, modules_of(of.kernel), of.data,
                           of.target, of.standardise, choice->search, choice->pieces},
                          context);
     }

@@ -243,11 +243,11 @@ void check_trained(const CLI::App& app) {
                                             name));
 }
 
-int run_trained(const TrainedChoice& choice, Context& context) {
+int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
   const auto [net, zero_biases, columns] =
-      trained_net(choice.net, choice.weights, choice.modules,
+      trained_net(choice.net, file, choice.weights, choice.modules,
                   choice.data.empty() ? "" : choice.standardise, context);
   const TrainingRows rows(choice, net);
   const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"),

@@ -1,6 +1,7 @@
 // keel certify --mode trained: a bound on one given net, whatever its input.
 #pragma once
 
+#include "../nn/safetensors.h"
 #include "../ntk/net_bound.h"
 #include "certify_search.h"
 
@@ -18,6 +19,7 @@ struct TrainedChoice {
 /// mode needs.
 void check_trained(const CLI::App& app);
 
-int run_trained(const TrainedChoice& choice, Context& context);
+/// `file` is what was read from choice.weights.
+int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& context);
 
 }  // namespace keel

@@ -11,8 +11,9 @@ namespace keel {
 namespace {
 
 // Features of the first dense layer, from its weight [out, in].
-std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std::string& path,
+std::int64_t input_width(const Spec& spec, const SafeTensors& file, const std::string& path,
                          const std::vector<std::string>& modules) {
+  const SafeTensors content = by_layer_names(file, path, modules);
   const auto layer = static_cast<std::size_t>(
       std::find_if(spec.begin(), spec.end(),
                    [](const LayerSpec& word) { return word.kind == LayerKind::dense; }) -
@@ -23,7 +24,7 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std
   const Tensor* first = content.find(name);
   if (!first)
     fail("certify", "{} has no '{}' but {}; {}", path, name,
-         quoted(read_safetensors(path).names()),  // whole
+         quoted(file.names()),  // whole
          modules.empty() ? "wanted a torch.nn.Sequential's names, where a layer without weights, "
                            "as Flatten, is the word 'identity'; or name the modules: --modules"
                          : "wanted its names in --modules, without '.weight'");
@@ -36,15 +37,14 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& content, const std
 
 }  // namespace
 
-TrainedNet trained_net(const std::string& net, const std::string& weights,
+TrainedNet trained_net(const std::string& net, const SafeTensors& file, const std::string& path,
                        const std::vector<std::string>& modules, const std::string& standardise,
                        const Context& context) {
-  const SafeTensors content = read_weights(weights, modules);
-  const auto written = content.metadata.find(kStandardiseKey);
+  const auto written = file.metadata.find(kStandardiseKey);
   // Units that the net was not trained in would make another function of it.
-  if (!standardise.empty() && written != content.metadata.end())
+  if (!standardise.empty() && written != file.metadata.end())
     check(written->second == standardise, "certify",
-          "{} is of a net that keel trained with --standardise {}, got {}", weights,
+          "{} is of a net that keel trained with --standardise {}, got {}", path,
           shown(written->second), standardise);
 
   NetOptions options;
@@ -53,23 +53,21 @@ TrainedNet trained_net(const std::string& net, const std::string& weights,
   const Spec spec = parse_spec(net);
   batch_norm_folds(spec);  // throws where the SPEC without its batchnorms would be another net
   TrainedNet result{
-      Net(without_batch_norms(spec), input_width(spec, content, weights, modules), options),
-      {},
-      {}};
-  if (const auto found = content.metadata.find(kColumnsKey); found != content.metadata.end())
+      Net(without_batch_norms(spec), input_width(spec, file, path, modules), options), {}, {}};
+  if (const auto found = file.metadata.find(kColumnsKey); found != file.metadata.end())
     result.columns = found->second;
-  result.zero_biases = load_weights(result.net, weights, {MissingBias::zero, modules, spec});
+  result.zero_biases = load_weights(result.net, file, path, {MissingBias::zero, modules, spec});
   if (!result.zero_biases.empty())
     context.note(fmt::format(
         "note: {} has no {}: taken as zeros, as PyTorch's bias=False means; not so of a "
         "torch.nn.RMSNorm, which is the word 'rmsnorm', or where the writer left out what two "
         "layers share",
-        weights, fmt::join(result.zero_biases, ", ")));
-  if (standardise.empty() && written != content.metadata.end() && written->second != "none")
+        path, fmt::join(result.zero_biases, ", ")));
+  if (standardise.empty() && written != file.metadata.end() && written->second != "none")
     context.note(
         fmt::format("note: {} is of a net that keel trained with --standardise {}: without --data "
                     "these are that table's standardised units",
-                    weights, shown(written->second)));
+                    path, shown(written->second)));
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../nn/net.h"
+#include "../nn/safetensors.h"
 #include "command.h"
 
 namespace keel {
@@ -17,9 +18,10 @@ struct TrainedNet {
 
 /// Of SPEC `net`, batchnorms as they are in evaluation, in float64 on the context's device; how
 /// many features it takes, the file says. `modules` as in LoadOptions. Biases that the file does
-/// not have are zeros, with a note. Throws keel::Error as load_weights(), for an ensemble, and
-/// where keel trained the net in other units than `standardise` ("" for any).
-TrainedNet trained_net(const std::string& net, const std::string& weights,
+/// not have are zeros, with a note. `path`, where `file` was read, is for messages. Throws
+/// keel::Error as load_weights(), for an ensemble, and where keel trained the net in other units
+/// than `standardise` ("" for any).
+TrainedNet trained_net(const std::string& net, const SafeTensors& file, const std::string& path,
                        const std::vector<std::string>& modules, const std::string& standardise,
                        const Context& context);
 

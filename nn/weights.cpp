@@ -54,10 +54,10 @@ void check_without_effect(const Tensor& values, const std::string& path, const s
 }
 
 // As torch.nn.BatchNorm1d's state_dict has it.
-UnitMap take_batch_norm(WeightsReader& file, const std::string& name, const LayerSpec& layer,
+UnitMap take_batch_norm(WeightsReader& reader, const std::string& name, const LayerSpec& layer,
                         std::int64_t units, const std::string& path) {
   const auto take = [&](std::string_view what) {
-    return file.take(name + std::string(what), {units}).to_vector<double>();
+    return reader.take(name + std::string(what), {units}).to_vector<double>();
   };
   const std::vector<double> mean = take(WeightsReader::kRunningMean),
                             variance = take(".running_var");
@@ -81,7 +81,7 @@ UnitMap take_batch_norm(WeightsReader& file, const std::string& name, const Laye
     gain = take(".weight");
     bias = take(".bias");
   }
-  file.leave(name + ".num_batches_tracked");
+  reader.leave(name + ".num_batches_tracked");
   return batch_norm_map(mean, variance, layer.eps, gain, bias);
 }
 
@@ -118,6 +118,11 @@ std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::st
 
 std::vector<std::string> load_weights(Net& net, const std::string& path,
                                       const LoadOptions& options) {
+  return load_weights(net, read_safetensors(path), path, options);
+}
+
+std::vector<std::string> load_weights(Net& net, const SafeTensors& file, const std::string& path,
+                                      const LoadOptions& options) {
   const Spec& spec = options.spec.empty() ? net.spec() : options.spec;
   check(without_batch_norms(spec) == net.spec(), "weights",
         "got a net of '{}' for weights of '{}', wanted one of '{}'", spec_text(net.spec()),
@@ -125,19 +130,19 @@ std::vector<std::string> load_weights(Net& net, const std::string& path,
   const std::vector<std::string> layers = layer_names(spec, options.modules);
   const std::vector<std::string> names = parameter_names(net, spec, layers);
   const std::vector<BatchNormFold> folds = batch_norm_folds(spec);
-  WeightsReader file(path, spec, options.modules);
+  WeightsReader reader(file, path, spec, options.modules);
   std::vector<std::string> zeros;
   Tensor flat = net.flat().to(Device::cpu()).clone();
   for (std::int64_t s = 0; s < net.members(); ++s) {
     for (std::size_t p = 0; p < names.size(); ++p) {
       const auto& entry = net.layout().entries()[p];
       const std::string name = name_in_file(net, names[p], s);
-      if (options.missing_bias == MissingBias::zero && file.lacks_bias(name)) {
+      if (options.missing_bias == MissingBias::zero && reader.lacks_bias(name)) {
         fill(net.layout().member_view(flat, p, s), 0);
         if (std::find(zeros.begin(), zeros.end(), name) == zeros.end()) zeros.push_back(name);
         continue;
       }
-      const Tensor found = file.take(name, entry.member);
+      const Tensor found = reader.take(name, entry.member);
       if (entry.scale == 0) {
         check_without_effect(found, path, name);
         fill(net.layout().member_view(flat, p, s), 0);
@@ -149,10 +154,10 @@ std::vector<std::string> load_weights(Net& net, const std::string& path,
     }
     for (const BatchNormFold& fold : folds)
       fold_into(net, flat, s, fold,
-                take_batch_norm(file, name_in_file(net, layers[fold.layer], s), spec[fold.layer],
+                take_batch_norm(reader, name_in_file(net, layers[fold.layer], s), spec[fold.layer],
                                 units_of(net, fold), path));
   }
-  file.finish();
+  reader.finish();
   copy(net.flat(), flat);
   return zeros;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net.h"
+#include "safetensors.h"
 
 namespace keel {
 
@@ -45,6 +46,10 @@ std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::st
 /// number that is not finite, the batchnorm that cannot be folded, or both nets, where
 /// save_weights() wrote down that the file's is another; the net is then unchanged.
 std::vector<std::string> load_weights(Net& net, const std::string& path,
+                                      const LoadOptions& options = {});
+
+/// Of a file that has been read; `path`, where it was, is for messages.
+std::vector<std::string> load_weights(Net& net, const SafeTensors& file, const std::string& path,
                                       const LoadOptions& options = {});
 
 }  // namespace keel

@@ -150,12 +150,12 @@ std::string quoted(const std::set<std::string>& names) {
   return names.empty() ? "none" : text;
 }
 
-SafeTensors read_weights(const std::string& path, const std::vector<std::string>& modules) {
-  SafeTensors content = read_safetensors(path);
-  check(modules.empty() || !content.metadata.contains(kNetKey), "weights",
+SafeTensors by_layer_names(SafeTensors file, const std::string& path,
+                           const std::vector<std::string>& modules) {
+  check(modules.empty() || !file.metadata.contains(kNetKey), "weights",
         "{}: keel wrote it, by layers' numbers; wanted no names of modules", path);
-  if (modules.empty()) strip_common(content);
-  return content;
+  if (modules.empty()) strip_common(file);
+  return file;
 }
 
 }  // namespace keel

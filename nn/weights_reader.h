@@ -15,8 +15,9 @@ inline constexpr const char* kNetKey = "keel.net";  ///< metadata of save_weight
 
 /// A file's tensors by the names of save_weights(): what all of them begin with ahead of a layer's
 /// number, "net." in `net.0.weight`, is left out. With `modules` (LoadOptions) all names are whole;
-/// keel's own files, whose names are numbers, are then refused.
-SafeTensors read_weights(const std::string& path, const std::vector<std::string>& modules = {});
+/// keel's own files, whose names are numbers, are then refused. `path` is for messages.
+SafeTensors by_layer_names(SafeTensors file, const std::string& path,
+                           const std::vector<std::string>& modules);
 
 /// What messages say of a file's names: the first of them, quoted.
 std::string quoted(const std::set<std::string>& names);
@@ -24,16 +25,18 @@ std::string quoted(const std::set<std::string>& names);
 /// Throws keel::Error that names the first element of `name` that is no finite number.
 void check_finite_weights(const Tensor& values, const std::string& path, const std::string& name);
 
-/// A file's tensors, and the names that nobody has taken yet. `path` and `spec` must outlive it.
+/// The tensors of the file that was read from `path`, and the names that nobody has taken yet.
+/// `path` and `spec` must outlive it.
 class WeightsReader {
  public:
   static constexpr std::string_view kRunningMean = ".running_mean";
 
-  WeightsReader(const std::string& path, const Spec& spec, const std::vector<std::string>& modules)
+  WeightsReader(const SafeTensors& file, const std::string& path, const Spec& spec,
+                const std::vector<std::string>& modules)
       : path_(path),
         spec_(spec),
         by_number_(modules.empty()),
-        content_(read_weights(path, modules)),
+        content_(by_layer_names(file, path, modules)),
         left_(content_.names()) {}
 
   /// Of this shape, all of it finite; else keel::Error, with what may help.

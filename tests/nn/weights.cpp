@@ -53,6 +53,24 @@ TEST_CASE("weights: saved and loaded, to the bit") {
   CHECK(read_safetensors(file.path()).find("member2.3.weight")->shape() == Shape{1, 2});
 }
 
+TEST_CASE("weights: of a file that has been read, and is gone") {
+  const Net saved(kSpec, 3, {.seed = 1});
+  SafeTensors content;
+  std::string path;
+  {
+    const Temporary file("gone.safetensors");
+    path = file.path();
+    save_weights(saved, path);
+    content = read_safetensors(path);
+  }
+  CHECK_THROWS(read_safetensors(path));
+  Net loaded(kSpec, 3, {.seed = 100});
+  load_weights(loaded, content, path);
+  CHECK(same_bits(saved.flat(), loaded.flat()));
+  Net wider("dense(3) layernorm relu dense(1)", 3);
+  CHECK(message_of([&] { load_weights(wider, content, path); }).find(path) != std::string::npos);
+}
+
 TEST_CASE("weights: of the NTK parameterisation, as the same function in PyTorch") {
   const Temporary file("ntk.safetensors");
   const Tensor x = normal({5, 3}, {1, 0}, 1, DType::f64);
