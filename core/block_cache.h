@@ -1,5 +1,5 @@
 // The blocks behind Storage while nobody uses them: lists by size, and a cache a thread of its own.
-// Private to memory.cu and system_memory.cu.
+// Private to memory.cu.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device.h"
+#include "system_memory.h"
 
 #if defined(KEEL_EMULATED_CUDA)  // is instrumented alike, to find races (tests/emulated_cuda)
 #elif defined(__SANITIZE_ADDRESS__)
@@ -27,11 +28,6 @@
 
 namespace keel {
 namespace detail {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
-/// From here on requests are cut finer, and look at free memory first.
-constexpr std::size_t kLarge = 64 * kMiB;
 
 /// Of the block that serves a request. Eight sizes an octave waste at most an eighth; large blocks
 /// are cut to 2 MiB exactly. With KEEL_EXACT_BLOCKS set a GPU's are as large as asked for:

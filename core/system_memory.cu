@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 
-#include "block_cache.h"
 #include "cuda.cuh"
 
 namespace keel::detail {
@@ -74,7 +73,7 @@ void system_free(Device device, void* data) noexcept {
 #endif
 }
 
-void keep_what_is_freed(Device device) {
+void keep_what_is_freed([[maybe_unused]] Device device) {
 #ifdef KEEL_WITH_CUDA
   if (device.is_cpu() || !has_memory_pools(device)) return;
   cudaMemPool_t pool;
@@ -82,12 +81,10 @@ void keep_what_is_freed(Device device) {
   std::uint64_t threshold = ~std::uint64_t{0};
   cuda_check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
              "cudaMemPoolSetAttribute");
-#else
-  (void)device;
 #endif
 }
 
-void system_trim(Device device) {
+void system_trim([[maybe_unused]] Device device) {
 #ifdef KEEL_WITH_CUDA
   if (device.is_cpu()) return;
   cudaMemPool_t pool;
@@ -95,8 +92,6 @@ void system_trim(Device device) {
   if (cudaDeviceGetDefaultMemPool(&pool, device.index()) != cudaSuccess ||
       cudaMemPoolTrimTo(pool, 0) != cudaSuccess)
     cudaGetLastError();
-#else
-  (void)device;
 #endif
 }
 

@@ -7,6 +7,11 @@
 
 namespace keel::detail {
 
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+/// From here on requests are cut finer, and look at free memory first.
+constexpr std::size_t kLarge = 64 * kMiB;
+
 /// At least `bytes` bytes; null where they cannot be had. Throws DeviceError while a graph is
 /// recorded, and for CUDA's other errors.
 void* system_allocate(Device device, std::size_t bytes);
