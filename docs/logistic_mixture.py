@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.special import erfc, expit
+from scipy.special import erfc, expit, ndtr
 
 U = np.concatenate([np.linspace(0, 60, 240_001)[1:], np.linspace(60, 400, 34_001)])
 
@@ -93,6 +93,11 @@ def main():
     print(f"all weights positive: {bool((w > 0).all())}, their sum - 1: {w.sum() - 1:.1e}")
     print(f"largest error of sigma {np.abs(e).max():.3e}, of silu {np.abs(U * e).max():.3e}, "
           f"of silu' {np.abs(slope).max():.3e}, of u silu' {np.abs(U * slope).max():.3e}")
+    # softplus, sigma's integral: of a term u Phi(u / s) + s pdf(u / s), of |u| as their errors are even
+    terms_of = U[:, None] * ndtr(U[:, None] / s) + s * np.exp(-((U[:, None] / s) ** 2) / 2) / np.sqrt(2 * np.pi)
+    of_softplus = (w * terms_of).sum(1) - np.logaddexp(0, U)
+    print(f"of softplus {np.abs(of_softplus).max():.3e}, of sigma' {np.abs(expit(U) * expit(-U) - density).max():.3e}, "
+          f"of u sigma' {np.abs(U * (expit(U) * expit(-U) - density)).max():.3e}")
     # tanh(u) = 2 sigma(2 u) - 1
     of_tanh = 4 * (expit(U) * expit(-U) - density)
     print(f"of tanh {2 * np.abs(e).max():.3e}, of tanh' {np.abs(of_tanh).max():.3e}, "

@@ -30,9 +30,9 @@ constexpr std::int64_t kEstimateRows =
 
 // C is proved for an infinitely wide net. For nets of finite width nothing is: there is the largest
 // that a search finds within |x| <= farthest, unless it grows for ever, as without a Layer Norm or
-// RMSNorm that no residual passes by, or with a tanh before: where x is so that a unit of it stays
-// off its flat ends, its weights' derivatives are x times a constant. Of one feature there is no
-// such x.
+// RMSNorm that no residual passes by, or with a tanh or sigmoid before: where x is so that a unit
+// of it stays off its flat ends, its weights' derivatives are x times a constant. Of one feature
+// there is no such x.
 struct KernelSupremum {
   Supremum proved;
   std::optional<Found> searched;
@@ -45,7 +45,7 @@ bool grows(const Spec& spec, std::int64_t features) {
   bool within = false;  // a residual, which x passes by
   for (const LayerSpec& layer : spec) {
     if (joins(layer.kind)) within = layer.kind == LayerKind::residual;
-    if (!within && bounds_rows(layer.kind)) return layer.kind == LayerKind::tanh && features > 1;
+    if (!within && bounds_rows(layer.kind)) return bounds_units(layer.kind) && features > 1;
   }
   return true;
 }
@@ -156,7 +156,8 @@ std::string findings_text(const Findings& found, const Standardiser& units, doub
   std::string text = text_table(table, 1);
   if (!found.supremum.searched && found.supremum.proved.growth == 1)
     text +=
-        "behind a tanh Theta(x, x) grows like |x|, also where a norm follows: of f, which may be "
+        "behind a tanh or sigmoid Theta(x, x) grows like |x|, also where a norm follows: of f, "
+        "which may be "
         "bounded, nothing is proved\n";
   if (found.supremum.searched)
     text += "nets of finite width: nothing is proved (--mode infinite and trained do)\n";
@@ -198,13 +199,14 @@ Run declare_certify(CLI::App& app) {
   declare_search(app, choice->search);
   app.add_option("--pieces", choice->pieces,
                  "of --mode trained, with two or more activations behind the last norm, or one "
-                 "behind the first tanh: what is cut to tighten the bound, 0 for none")
+                 "behind the first tanh or sigmoid: what is cut to tighten the bound, 0 for none")
       ->check(check_whole(0, 100000))
       ->capture_default_str();
   app.footer(
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
       "far from the data; without a Layer Norm or RMSNorm that no residual passes by, or behind a "
-      "tanh, there is none. Of --mode empirical nothing is proved.\n--mode trained bounds the very "
+      "tanh or sigmoid, there is none. Of --mode empirical nothing is proved.\n--mode trained "
+      "bounds the very "
       "net of --weights "
       "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
       "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "

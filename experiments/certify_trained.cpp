@@ -145,12 +145,13 @@ Interval of_all(const std::vector<Interval>& outputs) {
 }
 
 std::string no_bound(const Spec& spec) {
-  return fmt::format("no layernorm, rmsnorm or tanh{}", outside_residuals(spec));
+  return fmt::format("no layernorm, rmsnorm, tanh or sigmoid{}", outside_residuals(spec));
 }
 
 // Where what the word gives stays, of whatever input.
 std::string place_of(const NetBound& bound) {
   if (bound.kind == LayerKind::tanh) return "within -1 and 1";
+  if (bound.kind == LayerKind::sigmoid) return "within 0 and 1";
   return fmt::format("in a ball of {} dimensions", bound.rank);
 }
 

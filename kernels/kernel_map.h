@@ -9,7 +9,7 @@
 namespace keel {
 
 struct KernelMap {
-  enum class Kind { dense, relu, mixture, distribution, layer_norm, keep, add };
+  enum class Kind { dense, relu, mixture, distribution, integral, layer_norm, keep, add };
   Kind kind = Kind::dense;
 
   // dense: K <- weight K + bias, Theta <- weight Theta + from_k K + constant, K that from before.
@@ -19,29 +19,39 @@ struct KernelMap {
   // keep: K and Theta are kept. add: K <- K + K kept, Theta <- Theta + from_k K + Theta kept + gain
   // K kept, K that from before: of what a residual made, and what it was given.
 
-  // relu, mixture, distribution: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi']. layer_norm:
-  // of gain u u', which stays with its unit, what the mean that is taken away leaves: gain m m' is
-  // the same in all units.
+  // relu, mixture, distribution, integral: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi'].
+  // layer_norm: of gain u u', which stays with its unit, what the mean that is taken away leaves:
+  // gain m m' is the same in all units.
   double gain = 0;
-  double leak = 0;    // relu: phi(u) = leak u below 0
-  Mixture mixture{};  // mixture: phi(u) = u F(u); distribution: 2 F(u) - 1
+  double leak = 0;              // relu: phi(u) = leak u below 0
+  Mixture mixture{};            // mixture: phi(u) = u F(u); integral: that of F
+  double slope = 1, shift = 0;  // distribution: phi(u) = slope (2 F(u) - 1) + shift
 
   double eps = 0, centred = 1;  // layer_norm; centred 0: RMSNorm, which takes no mean away
 
   /// Rows of a table that keep what the map needs of each input: q for relu; q and 1 / (q + s^2) of
-  /// each term for mixture and distribution; the mean and 1 / standard deviation for layer_norm.
+  /// each term where there is a mixture; the mean and 1 / standard deviation for layer_norm.
   KEEL_HD int rows() const {
+    if (mixes()) return 1 + mixture.terms;
     switch (kind) {
       case Kind::relu:
         return 1;
-      case Kind::mixture:
-      case Kind::distribution:
-        return 1 + mixture.terms;
       case Kind::layer_norm:
         return 2;
       default:
         return 0;
     }
+  }
+
+  KEEL_HD bool mixes() const {
+    return kind == Kind::mixture || kind == Kind::distribution || kind == Kind::integral;
+  }
+
+  /// Of one that mixes.
+  KEEL_HD Form form() const {
+    return kind == Kind::mixture        ? Form::product
+           : kind == Kind::distribution ? Form::distribution
+                                        : Form::integral;
   }
 };
 
@@ -61,16 +71,19 @@ KEEL_HD KEEL_INLINE PairState through_relu(bool leaky, const KernelMap& map, Pai
   return {m.value, s.theta * m.slope + map.gain * m.cross};
 }
 
-/// What terms t of one input and u of the other add to the state behind a mixture, or, `odd`, a
-/// distribution.
+/// What terms t of one input and u of the other add to the state behind a mixture.
 template <bool kCross>
-KEEL_HD KEEL_INLINE PairState mixture_share(bool odd, const KernelMap& map, PairState s, double q1,
+KEEL_HD KEEL_INLINE PairState mixture_share(Form form, const KernelMap& map, PairState s, double q1,
                                             double over1, int t, double q2, double over2, int u) {
-  const Moments m = mixture_moments<kCross>(odd, q1, {map.mixture.scale2[t], over1}, q2,
+  const Moments m = mixture_moments<kCross>(form, q1, {map.mixture.scale2[t], over1}, q2,
                                             {map.mixture.scale2[u], over2}, s.k);
   const double weight = map.mixture.weight[t] * map.mixture.weight[u];
   double theta = s.theta * m.slope;
   if constexpr (kCross) theta += map.gain * m.cross;
+  if (form == Form::distribution) {
+    const double square = map.slope * map.slope;
+    return {weight * (square * m.value + map.shift * map.shift), weight * square * theta};
+  }
   return {weight * m.value, weight * theta};
 }
 
@@ -111,19 +124,21 @@ KEEL_HD void follow(const KernelMap& map, Diagonal& d, Emit emit) {
       mean = (1 - map.leak) * std::sqrt(q) * detail::kOverRootTwoPi;
       break;
     case KernelMap::Kind::mixture:
-    case KernelMap::Kind::distribution: {
+    case KernelMap::Kind::distribution:
+    case KernelMap::Kind::integral: {
       emit(0, q);
-      const bool odd = map.kind == KernelMap::Kind::distribution;
+      const Form form = map.form();
+      mean = map.shift;
       PairState sum{0, 0};
       for (int t = 0; t < map.mixture.terms; ++t) {
         const double over = 1 / (q + map.mixture.scale2[t]);
         emit(1 + t, over);
-        if (!odd) mean += map.mixture.weight[t] * mixture_mean(q, {map.mixture.scale2[t], over});
+        mean += map.mixture.weight[t] * mixture_mean(form, q, {map.mixture.scale2[t], over});
         for (int u = 0; u < map.mixture.terms; ++u) {
           const double over_u = 1 / (q + map.mixture.scale2[u]);
-          const PairState share = map.gain != 0
-                                      ? mixture_share<true>(odd, map, s, q, over, t, q, over_u, u)
-                                      : mixture_share<false>(odd, map, s, q, over, t, q, over_u, u);
+          const PairState share =
+              map.gain != 0 ? mixture_share<true>(form, map, s, q, over, t, q, over_u, u)
+                            : mixture_share<false>(form, map, s, q, over, t, q, over_u, u);
           sum = {sum.k + share.k, sum.theta + share.theta};
         }
       }

@@ -101,9 +101,10 @@ struct Pairs {
           break;
         case KernelMap::Kind::mixture:
         case KernelMap::Kind::distribution:
-          either(g, map.kind == KernelMap::Kind::distribution, [&](auto odd) {
-            map.gain != 0 ? mixture<true>(g, odd, map, at, count, a, b, k, t)
-                          : mixture<false>(g, odd, map, at, count, a, b, k, t);
+        case KernelMap::Kind::integral:
+          of_form(g, map.form(), [&](auto form) {
+            map.gain != 0 ? mixture<true>(g, form, map, at, count, a, b, k, t)
+                          : mixture<false>(g, form, map, at, count, a, b, k, t);
           });
           break;
         case KernelMap::Kind::layer_norm:
@@ -147,6 +148,19 @@ struct Pairs {
       f(std::false_type());
   }
 
+  // The same, of three.
+  template <class Group, class F>
+  KEEL_HD static void of_form(Group g, Form form, F f) {
+    if constexpr (Group::kMembers > 1)
+      f(form);
+    else if (form == Form::integral)
+      f(std::integral_constant<Form, Form::integral>());
+    else
+      either(g, form == Form::distribution, [&](auto odd) {
+        f(std::integral_constant < Form, odd ? Form::distribution : Form::product > ());
+      });
+  }
+
   KEEL_HD double* home(int which, int64_t at) const { return work + which * work_stride + at; }
 
   template <class Group, class Row>
@@ -183,9 +197,9 @@ struct Pairs {
     });
   }
 
-  // Odd: a bool, or a type that is one.
-  template <bool kCross, class Group, class Odd, class Row>
-  KEEL_HD void mixture(Group g, Odd odd, const KernelMap& map, int64_t at, int64_t count,
+  // OfForm: a Form, or a type that is one.
+  template <bool kCross, class Group, class OfForm, class Row>
+  KEEL_HD void mixture(Group g, OfForm form, const KernelMap& map, int64_t at, int64_t count,
                        const double* a, const double* b, Row& k, Row& t) const {
     auto next_k = g.zeros(count, home(2, at));
     auto next_t = g.zeros(count, home(3, at));
@@ -196,7 +210,7 @@ struct Pairs {
         const double* overs = b + (1 + u) * n_b;
         g.each(count, [&](auto j) {
           const PairState share =
-              mixture_share<kCross>(odd, map, {k[j], t[j]}, q, over, m, b[j], overs[j], u);
+              mixture_share<kCross>(form, map, {k[j], t[j]}, q, over, m, b[j], overs[j], u);
           next_k[j] += share.k;
           next_t[j] += share.theta;
         });
@@ -223,9 +237,7 @@ KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::
   table_rows_ = 3;
   for (const KernelMap& map : maps_) {
     const int terms = map.mixture.terms;
-    const bool mixes =
-        map.kind == KernelMap::Kind::mixture || map.kind == KernelMap::Kind::distribution;
-    check(!mixes || (terms >= 0 && terms <= Mixture::kMost), "kernel_maps",
+    check(!map.mixes() || (terms >= 0 && terms <= Mixture::kMost), "kernel_maps",
           "got a mixture of {} terms, wanted 0 to {}", terms, int{Mixture::kMost});
     table_rows_ += map.rows();
   }

@@ -1,7 +1,7 @@
-// Elementary functions that loops over rows can use. On the CPU float32 exp, tanh and the normal
-// distribution function, and the float64 angle, are our own: without calls and without branches, so
-// that the compiler runs them eight or sixteen at a time. The rest, and the GPU, use the standard
-// library's.
+// Elementary functions that loops over rows can use. On the CPU float32 exp, ln(1 + x), tanh and
+// the normal distribution function, and the float64 angle, are our own: without calls and without
+// branches, so that the compiler runs them eight or sixteen at a time. The rest, and the GPU, use
+// the standard library's.
 #pragma once
 
 #include <bit>
@@ -34,6 +34,17 @@ inline float vector_exp(float x) {
   p = p * r + 1.0f;
   const float bounded = k < -127.0f ? -127.0f : k;  // exponent field 0: the result is 0
   return p * std::bit_cast<float>((static_cast<std::int32_t>(bounded) + 127) << 23);
+}
+
+/// ln(1 + x) within 2e-7 relative for 0 <= x <= 1: 2 artanh z, z = x / (2 + x) <= 1/3; artanh z is
+/// z + z^3 P(z^2), P of degree 3 by Chebyshev interpolation, 2e-8 before rounding.
+inline float vector_log_of_one_plus(float x) {
+  const float z = x / (2.0f + x), square = z * z;
+  float p = 0.1342574901f;
+  p = p * square + 0.141183099f;
+  p = p * square + 0.2000378032f;
+  p = p * square + 0.3333332017f;
+  return 2.0f * (z + z * square * p);
 }
 
 /// tanh x within 3e-7 relative: x + x^3 P(x^2) on |x| < 0.55, P of degree 4 by Chebyshev
@@ -131,6 +142,15 @@ KEEL_HD T exponential(T x) {
   if constexpr (sizeof(T) == 4) return detail::vector_exp(x);
 #endif
   return std::exp(x);
+}
+
+/// ln(1 + x), 0 <= x <= 1.
+template <class T>
+KEEL_HD T log_of_one_plus(T x) {
+#ifndef __CUDA_ARCH__
+  if constexpr (sizeof(T) == 4) return detail::vector_log_of_one_plus(x);
+#endif
+  return std::log1p(x);
 }
 
 /// tanh x.

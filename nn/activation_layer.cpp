@@ -3,14 +3,17 @@
 #include "../kernels/gelu.h"
 #include "../kernels/leaky_relu.h"
 #include "../kernels/relu.h"
+#include "../kernels/sigmoid.h"
 #include "../kernels/silu.h"
+#include "../kernels/softplus.h"
 #include "../kernels/tanh.h"
 
 namespace keel {
 namespace {
 
 [[noreturn]] void refuse(const LayerSpec& spec) {
-  fail("activation", "got {}, wanted relu, leakyrelu, gelu, silu or tanh", spec_text({spec}));
+  fail("activation", "got {}, wanted relu, leakyrelu, gelu, silu, tanh, sigmoid or softplus",
+       spec_text({spec}));
 }
 
 KernelMap map_of(const LayerSpec& spec) {
@@ -25,11 +28,20 @@ KernelMap map_of(const LayerSpec& spec) {
     case LayerKind::gelu:
     case LayerKind::silu:
       map.kind = KernelMap::Kind::mixture;
-      map.mixture = spec.kind == LayerKind::gelu ? kGeluMixture : kSiluMixture;
+      map.mixture = spec.kind == LayerKind::gelu ? kGeluMixture : kLogisticMixture;
       break;
     case LayerKind::tanh:
       map.kind = KernelMap::Kind::distribution;
       map.mixture = kTanhMixture;
+      break;
+    case LayerKind::sigmoid:  // (1 + tanh(u/2)) / 2
+      map.kind = KernelMap::Kind::distribution;
+      map.mixture = kLogisticMixture;
+      map.slope = map.shift = 0.5;
+      break;
+    case LayerKind::softplus:
+      map.kind = KernelMap::Kind::integral;
+      map.mixture = kLogisticMixture;
       break;
     default:
       refuse(spec);
@@ -57,6 +69,10 @@ Var ActivationLayer::apply(const Var& x, std::span<const Var>) const {
       return silu(x);
     case LayerKind::tanh:
       return tanh(x);
+    case LayerKind::sigmoid:
+      return sigmoid(x);
+    case LayerKind::softplus:
+      return softplus(x);
     default:
       refuse(spec_);
   }
@@ -75,6 +91,7 @@ KernelMap ActivationLayer::kernel_map(KernelContext& context) const {
   map.gain = context.gain;
   context.gaussian = false;
   context.gain = 0;
+  context.offset = spec_.kind == LayerKind::sigmoid || spec_.kind == LayerKind::softplus;
   return map;
 }
 

@@ -46,6 +46,7 @@ KernelMap DenseLayer::kernel_map(KernelContext& context) const {
   context.gaussian = true;
   context.gain = 0;
   context.averaged = false;
+  context.offset = false;
   return map;
 }
 

@@ -51,6 +51,8 @@ struct KernelContext {
   /// Where a residual added values of such a gain its share is the average already: right for what
   /// averages next, no activation's.
   bool averaged = false;
+  /// Values have a mean that does not vanish with their variance, as a sigmoid's or softplus's.
+  bool offset = false;
 };
 
 class Layer {

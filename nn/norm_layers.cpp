@@ -18,7 +18,14 @@ Var LayerNormLayer::apply(const Var& x, std::span<const Var> parameters) const {
 // bias adds 1 to every unit's Theta, a gain u u', which waits for what averages over units. What
 // waits is z z' of a gain before, z = u deviation + mean: u u' goes on waiting, mean mean' does
 // not.
+// Where a sigmoid's or softplus's input hardly varies K is its mean squared but for the last
+// digits, and these are what is left of a variance.
 KernelMap LayerNormLayer::kernel_map(KernelContext& context) const {
+  constexpr double kLeastEps = 1e-9;
+  check(!context.offset || eps_ >= kLeastEps, "kernel_map",
+        "got eps {:g} at word {}, behind a sigmoid or softplus, wanted {:g} or more", eps_,
+        context.word, kLeastEps);
+  context.offset = false;
   KernelMap map;
   map.kind = KernelMap::Kind::layer_norm;
   map.eps = eps_;

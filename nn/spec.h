@@ -17,6 +17,8 @@ enum class LayerKind {
   gelu,
   silu,
   tanh,
+  sigmoid,
+  softplus,
   layernorm,
   rmsnorm,
   batchnorm,
@@ -33,7 +35,10 @@ bool joins(LayerKind kind);
 /// layernorm or rmsnorm: each sample's units over their deviation, or over their root mean square.
 bool normalises_rows(LayerKind kind);
 
-/// A norm of rows, or tanh: what is behind it is bounded, whatever stands before.
+/// tanh or sigmoid: all of its values are between two numbers.
+bool bounds_units(LayerKind kind);
+
+/// A norm of rows, tanh or sigmoid: what is behind it is bounded, whatever stands before.
 bool bounds_rows(LayerKind kind);
 
 /// What a norm adds where its word does not say: what PyTorch's of float32 does.
@@ -54,12 +59,12 @@ using Spec = std::vector<LayerSpec>;
 
 bool has_residual(const Spec& spec);
 
-/// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), gelu, silu, tanh, layernorm or
-/// layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same options, and
-/// residual(words), x + words(x), separated by blanks; the first, but for batchnorms, and the last
-/// are dense. A word `identity` does nothing, and only counts where layers are numbered: it stands
-/// for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes the wrong word, and what
-/// check_residuals() throws.
+/// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), gelu, silu, tanh, sigmoid,
+/// softplus, layernorm or layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same
+/// options, and residual(words), x + words(x), separated by blanks; the first, but for batchnorms,
+/// and the last are dense. A word `identity` does nothing, and only counts where layers are
+/// numbered: it stands for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes the
+/// wrong word, and what check_residuals() throws.
 Spec parse_spec(std::string_view text);
 
 /// Throws keel::Error unless every residual stands behind a dense layer, has an end and none within

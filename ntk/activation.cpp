@@ -15,10 +15,11 @@ double nearest_to_zero(double a, double b) { return std::min(a > 0 ? a : b < 0 ?
 
 Activation::Activation(const LayerSpec& layer)
     : kind(layer.kind), slope(layer.kind == LayerKind::leakyrelu ? layer.slope : 0) {
-  const bool known =
-      kinked() || kind == LayerKind::gelu || kind == LayerKind::silu || kind == LayerKind::tanh;
+  const bool known = kinked() || bounds_units(kind) || kind == LayerKind::gelu ||
+                     kind == LayerKind::silu || kind == LayerKind::softplus;
   check(known && slope >= 0 && slope <= 1, "activation",
-        "got {}, wanted relu, leakyrelu of a slope from 0 to 1, gelu, silu or tanh",
+        "got {}, wanted relu, leakyrelu of a slope from 0 to 1, gelu, silu, tanh, sigmoid or "
+        "softplus",
         spec_text({layer}));
 }
 
@@ -32,26 +33,40 @@ double Activation::operator()(double z) const {
       return z / (1 + std::exp(-z));
     case LayerKind::tanh:
       return std::tanh(z);
+    case LayerKind::sigmoid:
+      return 1 / (1 + std::exp(-z));
+    case LayerKind::softplus:
+      return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z)));
     default:
       return z > 0 ? z : slope * z;
   }
 }
 
-// |phi(z)| <= |z| for all three.
+// |phi(z)| <= |z| for gelu, silu and tanh.
 double Activation::largest(double a, double b) const {
+  if (kind == LayerKind::sigmoid || kind == LayerKind::softplus) return (*this)(b);  // they rise
   const double farthest = std::max(std::abs(a), std::abs(b));
   return kind == LayerKind::tanh ? std::min(farthest, 1.0) : farthest;
 }
 
-// |gelu'| is at most 1.1290, |silu'| 1.0999; tanh' = 1 - t^2, t = tanh|z|, at most 4 exp(-2 |z|).
+// |gelu'| is at most 1.1290, |silu'| 1.0999; tanh' = 1 - t^2, t = tanh|z|, at most 4 exp(-2 |z|);
+// sigmoid' = s (1 - s), at most exp(-|z|); softplus' = s, which rises.
 double Activation::steepest(double a, double b) const {
-  if (kind != LayerKind::tanh) return 1.13;
-  return std::min(1.0, 4 * std::exp(-2 * nearest_to_zero(a, b)));
+  switch (kind) {
+    case LayerKind::tanh:
+      return std::min(1.0, 4 * std::exp(-2 * nearest_to_zero(a, b)));
+    case LayerKind::sigmoid:
+      return std::min(0.25, std::exp(-nearest_to_zero(a, b)));
+    case LayerKind::softplus:
+      return std::min(1.0, std::exp(std::min(b, 0.0)));
+    default:
+      return 1.13;
+  }
 }
 
 // gelu'' = (2 - z^2) pdf(z) falls from 0.798 and, past |z| = 2, in size. silu'' =
 // s (1 - s) (2 - z tanh(z/2)) is at most 1/2, and past 2 at most |z| exp(-|z|), which falls.
-// |tanh''| = 2 t (1 - t^2) is at most 0.7699.
+// |tanh''| = 2 t (1 - t^2) is at most 0.7699. |sigmoid''| = s (1 - s) |1 - 2 s| is at most 0.0963.
 double Activation::curvature(double a, double b) const {
   const double nearest = nearest_to_zero(a, b);
   switch (kind) {
@@ -59,6 +74,10 @@ double Activation::curvature(double a, double b) const {
       return nearest < 3 ? 0.5 : nearest * std::exp(-nearest);
     case LayerKind::tanh:
       return std::min(0.77, 8 * std::exp(-2 * nearest));
+    case LayerKind::sigmoid:
+      return std::min(0.0963, std::exp(-nearest));
+    case LayerKind::softplus:
+      return std::min(0.25, std::exp(-nearest));
     default:
       break;
   }
@@ -67,6 +86,7 @@ double Activation::curvature(double a, double b) const {
 }
 
 double Activation::spread(double scale) const {
+  if (kind == LayerKind::sigmoid) return std::min(0.25 * scale, 1.0);
   return kind == LayerKind::tanh ? std::min(scale, 2.0) : scale;
 }
 
@@ -76,9 +96,20 @@ Interval Activation::range(double a, double b) const {
   return {turns ? *least() : (*this)(a), std::max((*this)(a), (*this)(b))};
 }
 
+// softplus is above by ln(1 + exp(-|z|)), gelu and silu, of which |z| Phi(-|z|) and so on is
+// missing, below.
+std::optional<Interval> Activation::beside_relu() const {
+  if (kinked()) return Interval{};
+  if (bounds_units(kind)) return std::nullopt;
+  if (kind == LayerKind::softplus) return Interval{0, 0.693148};
+  return Interval{*least(), 0};
+}
+
 std::optional<double> Activation::least() const {
   switch (kind) {
     case LayerKind::relu:
+    case LayerKind::sigmoid:
+    case LayerKind::softplus:
       return 0;
     case LayerKind::gelu:  // at -0.752
       return -0.16998;

@@ -8,7 +8,7 @@
 
 namespace keel {
 
-/// relu, leakyrelu, gelu, silu or tanh, in double.
+/// relu, leakyrelu, gelu, silu, tanh, sigmoid or softplus, in double.
 struct Activation {
   LayerKind kind = LayerKind::relu;
   double slope = 0;  ///< of relu and leakyrelu below 0; 1: the identity
@@ -35,6 +35,9 @@ struct Activation {
 
   /// What phi stays in where z stays in [a, b].
   Interval range(double a, double b) const;
+
+  /// What phi(z) is more than relu's, or leakyrelu's, of z; nothing where no two numbers bound it.
+  std::optional<Interval> beside_relu() const;
 
   /// What phi is never below; nothing where there is no such number.
   std::optional<double> least() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace keel {
 namespace {
@@ -61,11 +62,11 @@ struct MixtureAt {
     int pair = 0;
     for (int t = 0; t < mixture.terms; ++t) {
       const MixtureTerm s{mixture.scale2[t], 1 / (q + mixture.scale2[t])};
-      mean += mixture.weight[t] * mixture_mean(q, s);
+      mean += mixture.weight[t] * mixture_mean(Form::product, q, s);
       for (int u = 0; u < mixture.terms; ++u, ++pair) {
         const double weight = mixture.weight[t] * mixture.weight[u];
         const MixtureTerm other{mixture.scale2[u], 1 / (q + mixture.scale2[u])};
-        const Moments m = mixture_moments<true>(false, q, s, q, other, q);
+        const Moments m = mixture_moments<true>(Form::product, q, s, q, other, q);
         const double over = std::sqrt(s.over * other.over);
         const double d = q * (s.s2 + other.s2) + s.s2 * other.s2, v = std::sqrt(d) * over;
         const double ab = s.s2 * s.over * other.s2 * other.over;
@@ -86,8 +87,7 @@ struct Activated {
   double cross = 0;  // E[u^2 phi'^2] at the lower end
 };
 
-// |d E[u^2 phi'^2] / dq| is at most sup|phi'| (sup|phi'| + sup|u phi''|) < 2, for gelu, silu and
-// tanh.
+// |d E[u^2 phi'^2] / dq| is at most sup|phi'| (sup|phi'| + sup|u phi''|) < 2, for all of these.
 void through_activation(const KernelMap& map, const Activated& of, DiagonalCell& c) {
   constexpr double kCrossSlope = 2;
   const double spread = kCrossSlope * (c.k.hi - c.k.lo);
@@ -120,36 +120,85 @@ void through_mixture(const KernelMap& map, DiagonalCell& c) {
   c.mean = mean_over_k / value_over_k;
 }
 
-// Of phi = 2 F - 1 at one variance q: E[phi^2], which rises with q, E[phi'^2], which falls, and
-// E[u^2 phi'^2].
-Moments distribution_at(const Mixture& mixture, double q) {
-  Moments sum{0, 0, 0};
-  for (int t = 0; t < mixture.terms; ++t)
+/// At one variance q: E[phi^2], which rises with q, E[phi'^2] and E[u^2 phi'^2]; E[phi], and
+/// E[phi^2] without the square of that.
+struct MomentsAt : Moments {
+  double mean, variance = 0;
+};
+
+// Of two terms of softplus: K, whose k is q, less its value where k is 0.
+double integrals_covariance(double q, MixtureTerm s, MixtureTerm t) {
+  const double n = q * (s.s2 + t.s2) + s.s2 * t.s2, w = std::sqrt(n);
+  const double at_0 = 1 / std::sqrt(s.over * t.over);
+  return (q * upper_angle(w, -q) - q * (q / (w + at_0))) * detail::kOverTwoPi;
+}
+
+MomentsAt moments_at(const KernelMap& map, double q) {
+  const Mixture& mixture = map.mixture;
+  MomentsAt sum{{0, 0, 0}, map.shift};
+  for (int t = 0; t < mixture.terms; ++t) {
+    const MixtureTerm s{mixture.scale2[t], 1 / (q + mixture.scale2[t])};
+    sum.mean += mixture.weight[t] * mixture_mean(map.form(), q, s);
     for (int u = 0; u < mixture.terms; ++u) {
-      const Moments m =
-          mixture_moments<true>(true, q, {mixture.scale2[t], 1 / (q + mixture.scale2[t])}, q,
-                                {mixture.scale2[u], 1 / (q + mixture.scale2[u])}, q);
+      const Moments m = mixture_moments<true>(map.form(), q, s, q,
+                                              {mixture.scale2[u], 1 / (q + mixture.scale2[u])}, q);
       const double weight = mixture.weight[t] * mixture.weight[u];
-      sum = {sum.value + weight * m.value, sum.slope + weight * m.slope,
-             sum.cross + weight * m.cross};
+      sum.value += weight * m.value;
+      sum.slope += weight * m.slope;
+      sum.cross += weight * m.cross;
+      sum.variance += weight * (map.form() == Form::integral
+                                    ? integrals_covariance(
+                                          q, s, {mixture.scale2[u], 1 / (q + mixture.scale2[u])})
+                                    : m.value);
     }
+  }
+  const double square = map.slope * map.slope;  // 1 but for a distribution's
+  sum.value = square * sum.value + map.shift * map.shift;
+  sum.slope *= square;
+  sum.cross *= square;
+  sum.variance *= square;
   return sum;
 }
 
-// phi is concave where u > 0, so E[phi^2]/q falls with q, from E[phi'^2] of q = 0.
-void through_distribution(const KernelMap& map, DiagonalCell& c) {
-  const Moments lo = distribution_at(map.mixture, c.k.lo),
-                hi = distribution_at(map.mixture, c.k.hi);
-  const Enclosure slope{hi.slope, lo.slope}, value{lo.value, hi.value};
-  const Enclosure value_over_k{c.k.hi > 0 ? hi.value / c.k.hi : hi.slope,
-                               c.k.lo > 0 ? lo.value / c.k.lo : lo.slope};
-  through_activation(map, {value, slope, value_over_k, lo.cross}, c);
-  c.mean = {0, 0};
+// The square of E[phi], which does not fall with q, as a share of E[phi^2]: 1 where phi hardly
+// varies.
+Enclosure share_of_mean(const MomentsAt& lo, const MomentsAt& hi) {
+  constexpr double kRounded = 16 * std::numeric_limits<double>::epsilon();
+  if (hi.mean == 0) return {0, 0};
+  return {lo.mean * lo.mean / hi.value * (1 - kRounded),
+          std::min(1.0, hi.mean * hi.mean / lo.value * (1 + kRounded))};
 }
 
-void through_layer_norm(const KernelMap& map, DiagonalCell& c) {
-  const Enclosure kept{1 - map.centred * c.mean.hi, 1 - map.centred * c.mean.lo};
-  const Enclosure variance = c.k * kept;
+// tanh, sigmoid: phi' falls with |u|, so E[phi'^2] does with q. softplus: E[phi'^2], which is
+// sigmoid's E[phi^2], rises. Of all |phi| / |u| falls with |u|, so E[phi^2] / q does with q: from
+// E[phi'^2] of q = 0, or, where phi(0) is not 0, from infinity.
+void through_distribution_or_integral(const KernelMap& map, DiagonalCell& c) {
+  const MomentsAt lo = moments_at(map, c.k.lo), hi = moments_at(map, c.k.hi);
+  const bool falls = map.kind == KernelMap::Kind::distribution;
+  const Enclosure slope{falls ? hi.slope : lo.slope, falls ? lo.slope : hi.slope};
+  const Enclosure value{lo.value, hi.value}, mean = share_of_mean(lo, hi);
+  const auto over_k = [&](const MomentsAt& at, double k) {
+    return k > 0 ? at.value / k : at.value > 0 ? kInfinity : at.slope;
+  };
+  const Enclosure value_over_k{over_k(hi, c.k.hi), over_k(lo, c.k.lo)};
+  // The variance over q is the mean of E[phi' phi'] over correlations from 0 to 1 (dK/dk is that),
+  // of which each moves with q as E[phi'^2] does.
+  const auto varied_over_k = [&](const MomentsAt& at, double k) {
+    return k > 0 ? at.variance / k : at.slope;
+  };
+  const MomentsAt &least = falls ? hi : lo, &most = falls ? lo : hi;
+  const Enclosure of_k{varied_over_k(least, falls ? c.k.hi : c.k.lo),
+                       varied_over_k(most, falls ? c.k.lo : c.k.hi)};
+  const Enclosure ratio = c.ratio * (slope / of_k);
+  through_activation(map, {value, slope, value_over_k, lo.cross}, c);
+  c.mean = mean;
+  c.varied = {hi.mean != 0, {lo.variance, hi.variance}, ratio};
+  if (map.gain > 0) c.varied.ratio = {0, kInfinity};
+}
+
+void through_layer_norm(const KernelMap& map, const Varied& varied, DiagonalCell& c) {
+  const Enclosure kept{1 - map.centred * c.mean.hi, 1 - map.centred * c.mean.lo};  // >= 0
+  Enclosure variance = c.k * kept;
   const auto scaled = [&](double v) { return v > 0 ? v / (v + map.eps) : 0; };
   const Enclosure constant{map.constant, map.constant};
   Enclosure theta = c.theta, ratio = c.ratio;
@@ -159,6 +208,10 @@ void through_layer_norm(const KernelMap& map, DiagonalCell& c) {
     ratio = ratio + share;
   }
   ratio = ratio / kept;
+  if (varied.known && map.centred != 0) {
+    variance = both(variance, varied.variance);
+    ratio = both(ratio, varied.ratio);
+  }
   c.over = c.over * (kept / (variance + Enclosure{map.eps, map.eps}));
   c.k = {scaled(variance.lo), scaled(variance.hi)};
   c.theta = both(theta / (variance + Enclosure{map.eps, map.eps}), ratio * c.k) + constant;
@@ -185,6 +238,7 @@ void through_add(const KernelMap& map, const DiagonalCell& kept, DiagonalCell& c
 }  // namespace
 
 void through(const KernelMap& map, DiagonalCell& c, DiagonalCell& kept) {
+  const Varied varied = std::exchange(c.varied, Varied{});
   switch (map.kind) {
     case KernelMap::Kind::dense:
       return through_dense(map, kept, c);
@@ -193,10 +247,12 @@ void through(const KernelMap& map, DiagonalCell& c, DiagonalCell& kept) {
     case KernelMap::Kind::mixture:
       return through_mixture(map, c);
     case KernelMap::Kind::distribution:
-      return through_distribution(map, c);
+    case KernelMap::Kind::integral:
+      return through_distribution_or_integral(map, c);
     case KernelMap::Kind::layer_norm:
-      return through_layer_norm(map, c);
+      return through_layer_norm(map, varied, c);
     case KernelMap::Kind::keep:
+      c.varied = varied;
       kept = c;
       c.over = {1, 1};
       return;

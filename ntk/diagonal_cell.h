@@ -11,10 +11,17 @@ struct Enclosure {
   double lo = 0, hi = 0;
 };
 
+/// What an activation of a mean that stays where its variance vanishes leaves of both.
+struct Varied {
+  bool known = false;
+  Enclosure variance, ratio;  ///< and Theta / variance
+};
+
 /// The diagonal over a range of r. `ratio`, Theta / K, varies little where K and Theta themselves
 /// span decades; `mean`: (the mean of the values)^2 / K; `over`: K / K kept, within a residual.
 struct DiagonalCell {
   Enclosure k, theta, ratio, mean, over;
+  Varied varied{};
 };
 
 /// Takes the cell through one map; `kept` is what a residual's beginning kept.

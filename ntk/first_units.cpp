@@ -10,7 +10,7 @@ namespace keel {
 using Vector = std::vector<double>;
 
 std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set) {
-  if (set.box) return std::vector<Interval>(map.bias.size(), Interval{-1, 1});
+  if (set.box) return std::vector<Interval>(map.bias.size(), set.ends);
   std::vector<Interval> result;
   const Vector summed = output_sizes(map);
   const auto k = static_cast<std::size_t>(map.inputs);
@@ -52,7 +52,9 @@ Units first_units(const Tail& tail, const UnitRows& rows, const std::vector<Inte
   units.activation = tail.activations[0];
   units.kept = tail.kept[0];
   units.origin = tail.affine[0].bias;
-  units.scale = tail.set.box ? Vector(rows.lengths().size(), 1.0) : rows.lengths();
+  const Interval& ends = tail.set.ends;
+  units.scale =
+      tail.set.box ? Vector(rows.lengths().size(), 0.5 * (ends.high - ends.low)) : rows.lengths();
   units.summed = output_sizes(tail.affine[0]);
   set_ends(units, intervals);
   if (rows.signs_alone())  // constant units have y all the same

@@ -26,6 +26,7 @@ KernelMap add_map(const Spec& spec, std::size_t layer, const KernelContext& kept
   map.gain = kept.gain;
   map.from_k = context.gain;
   context.gaussian = kept.gaussian;
+  context.offset = context.offset || kept.offset;
   context.averaged = context.averaged || kept.averaged || kept.gain > 0 || context.gain > 0;
   context.gain = 0;
   return map;

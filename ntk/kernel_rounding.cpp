@@ -26,23 +26,40 @@ double smallest_scale2(const Mixture& mixture) {
 // Of 2 Phi(u / s) - 1, whose slope is (2/pi) / sqrt(D), a slope moves by q c / D of itself, D at
 // least 2 q s^2 where inputs are parallel, a gain's share by three times that; and its K, no longer
 // a multiple of the one before, by E[phi'^2] q c, which is at most 2 (1 + sqrt(q) / s) c of
-// E[phi^2]. Where two kernels add up, what each is off by, relatively, the sum is at most.
+// E[phi^2]. softplus has slopes that move by E[phi'' phi''] q c, less than what h_s's do, and a K
+// that moves by less than c of itself; a gain's share moves by E[h_s' h_s'] q c, of q/4. sigmoid
+// and softplus have variances of q E[phi']^2 at least, so that without their means the first is off
+// by what a tanh is and softplus by 2 c; but what K was rounded by is of the mean's square, too.
+// Where two kernels add up, what each is off by, relatively, the sum is at most.
 double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, double cosine) {
   constexpr double kOfMean = std::numbers::pi / (std::numbers::pi - 1);
   constexpr double kRounded = 8 * std::numeric_limits<double>::epsilon();
   double sum = 0;
   std::int64_t row = 1;
-  bool has_mean = false, kept_mean = false;
+  // What a mean that is taken away multiplies: `of_mean` the cosine's error; and whether a rounding
+  // of K is to be taken of what is left.
+  double of_mean = 1, kept_of_mean = 1;
+  bool offset = false, kept_offset = false;
   double kept_sum = 0, kept_cosine = 0;
   const auto largest_q = [&] {
     double largest = 0;
     for (double q : table[row].to_vector<double>()) largest = std::max(largest, q);
     return largest;
   };
+  // Of a norm's rows: a mean's square over the variance and eps.
+  const auto largest_mean = [&] {
+    const std::vector<double> mean = table[row].to_vector<double>(),
+                              scale = table[row + 1].to_vector<double>();
+    double largest = 0;
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      largest = std::max(largest, std::pow(mean[i] * scale[i], 2));
+    return largest;
+  };
   for (const KernelMap& map : maps) {
     switch (map.kind) {
       case KernelMap::Kind::dense:
-        has_mean = false;
+        of_mean = 1;
+        offset = false;
         break;
       case KernelMap::Kind::relu:
       case KernelMap::Kind::mixture: {
@@ -53,31 +70,45 @@ double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, 
         else
           sum += std::min(2 * angle,
                           1.5 * std::sqrt(largest_q() / smallest_scale2(map.mixture)) * cosine);
-        has_mean = true;
+        of_mean = kOfMean;
+        offset = false;
         break;
       }
+      case KernelMap::Kind::integral:
+        cosine += kRounded;
+        sum += std::min(2 * std::sqrt(2 * cosine) / std::numbers::pi,
+                        1.5 * std::sqrt(largest_q() / smallest_scale2(map.mixture)) * cosine);
+        if (map.gain > 0) sum += 6 * cosine;
+        of_mean = 2;
+        offset = true;
+        break;
       case KernelMap::Kind::distribution: {
         const double q = largest_q(), scale2 = smallest_scale2(map.mixture);
         sum += std::min(1.0, (map.gain > 0 ? 3 : 1) * q / (2 * scale2) * cosine);
         cosine = std::min(2.0, 2 * (1 + std::sqrt(q / scale2)) * cosine + kRounded);
         sum += cosine;
-        has_mean = false;
+        of_mean = 1;
+        offset = map.shift != 0;
         break;
       }
       case KernelMap::Kind::layer_norm:
         if (map.centred == 0) break;  // the mean stays
-        if (has_mean) cosine *= kOfMean;
-        has_mean = false;
+        cosine *= of_mean;
+        if (offset) cosine = std::min(2.0, cosine + kRounded * (1 + largest_mean()));
+        of_mean = 1;
+        offset = false;
         break;
       case KernelMap::Kind::keep:
         kept_sum = sum;
         kept_cosine = cosine;
-        kept_mean = has_mean;
+        kept_of_mean = of_mean;
+        kept_offset = offset;
         break;
       case KernelMap::Kind::add:
         sum = std::max(sum, kept_sum);
         cosine = std::max(cosine, kept_cosine) + kRounded;
-        has_mean = has_mean || kept_mean;
+        of_mean = std::max(of_mean, kept_of_mean);
+        offset = offset || kept_offset;
         break;
     }
     row += map.rows();

@@ -63,9 +63,9 @@ std::optional<Tail> homogeneous(const Affine& map, const Vector& generators, dou
   return tail;
 }
 
-NormImage::NormImage(Tail before, Vector generators, Cone cone, double below)
+NormImage::NormImage(Tail before, Vector generators, Cone cone, Interval beside)
     : rank_(cone.inward().size()),
-      below_(below),
+      beside_(beside),
       generators_(std::move(generators)),
       cone_(std::move(cone)),
       before_(std::move(before)) {
@@ -89,8 +89,8 @@ Vector NormImage::weights(const double* lambda, double& constant) const {
   Vector result(generators_.size() / rank_);
   for (std::size_t j = 0; j < result.size(); ++j)
     for (std::size_t i = 0; i < rank_; ++i) result[j] += generators_[j * rank_ + i] * lambda[i];
-  for (std::size_t j = 0; j + 1 < result.size() && below_ > 0; ++j)
-    result.back() += below_ * std::max(-result[j], 0.0);
+  for (std::size_t j = 0; j + 1 < result.size() && !exact(); ++j)
+    result.back() += result[j] * beside(result[j]);
   constant = 0;
   if (result.size() > layers_[0].size()) {
     constant = result.back();
@@ -124,8 +124,8 @@ TailDual::Value NormImage::operator()(const double* x, double tolerance, double*
   const TailDual::Value found =
       (*dual_)(v, constant, inner, tolerance, slope, {.values = &activations});
   activations.push_back(1);  // the constant's, where there is one
-  for (std::size_t j = 0; j + 1 < generators_.size() / rank_ && below_ > 0; ++j)
-    if (v[j] < 0) activations[j] -= below_ * activations[v.size() - 1];
+  for (std::size_t j = 0; j + 1 < generators_.size() / rank_ && !exact(); ++j)
+    activations[j] += beside(v[j]) * activations[v.size() - 1];
   const double guide = price ? std::min(reach_, *price) : reach_;
   if (price) *price = found.bound > 0 ? std::min(reach_, guide * kPace) : guide / kPace;
   std::fill(gradient, gradient + multipliers(), 0.0);

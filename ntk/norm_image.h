@@ -22,8 +22,9 @@ class NormImage {
  public:
   /// `before`: from its set to the activations a, one of them for each row of `generators`
   /// [count, rank], or for each but the last, of which a is 1. `cone`: gives the plane, and a
-  /// lambda to start from. `below`: each a but the last may be less by as much times the last.
-  NormImage(Tail before, std::vector<double> generators, Cone cone, double below);
+  /// lambda to start from. `beside`: each a but the last may be more by any of these, times the
+  /// last.
+  NormImage(Tail before, std::vector<double> generators, Cone cone, Interval beside);
   NormImage(const NormImage&) = delete;
   NormImage& operator=(const NormImage&) = delete;
 
@@ -53,8 +54,12 @@ class NormImage {
  private:
   // g_j . lambda of each activation, and that of 1
   std::vector<double> weights(const double* lambda, double& constant) const;
+  bool exact() const { return beside_.low == 0 && beside_.high == 0; }
+  // What an a of this weight is more by where the sum is the largest.
+  double beside(double weight) const { return weight < 0 ? beside_.low : beside_.high; }
   std::size_t rank_ = 0;
-  double reach_ = 0, below_ = 0;
+  double reach_ = 0;
+  Interval beside_;
   std::vector<double> generators_;
   Cone cone_;
   Tail before_;

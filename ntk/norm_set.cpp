@@ -161,11 +161,12 @@ NormSet every_normed(std::int64_t width, bool centred) {
   return set;
 }
 
-NormSet every_tanh(std::int64_t width) {
+NormSet every_of_units(std::int64_t width, LayerKind kind) {
   NormSet set;
   set.width = width;
   set.centred = set.whole = false;
   set.box = true;
+  set.ends = {kind == LayerKind::tanh ? -1.0 : 0.0, 1.0};
   return set;
 }
 

@@ -6,7 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "../nn/spec.h"
 #include "cone.h"
+#include "interval.h"
 
 namespace keel {
 
@@ -20,8 +22,9 @@ inline constexpr double kOfSpan = 1e-11;
 struct NormSet {
   std::int64_t width = 0, rank = 0;
   bool centred = true;
-  /// Not of a norm: any h with |h_i| <= 1, which are the first units themselves; rank 0.
+  /// Not of a norm: any h with each h_i in `ends`, which are the first units themselves; rank 0.
   bool box = false;
+  Interval ends{};
   /// B is I - 1/width, [width, width], and not stored: every h of mean 0; not centred, I: every h.
   bool whole = true;
   std::vector<double> basis{};  ///< B [width, rank]: orthonormal columns, of mean 0 if centred
@@ -37,8 +40,8 @@ struct NormSet {
 /// Every h with |h|^2 <= width, and sum 0 if `centred`: what holds whatever stands before the norm.
 NormSet every_normed(std::int64_t width, bool centred);
 
-/// Every output of tanh.
-NormSet every_tanh(std::int64_t width);
+/// Every output of tanh, between -1 and 1, or of sigmoid, between 0 and 1.
+NormSet every_of_units(std::int64_t width, LayerKind kind);
 
 /// Of a norm right behind a dense layer z = W a + b, W [width, inputs]: h is parallel to W a + b,
 /// less its mean if `centred`, which has at most inputs + 1 dimensions. Every h where that is no

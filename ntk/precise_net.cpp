@@ -79,6 +79,10 @@ Wide activated(const LayerSpec& phi, const Wide& z) {
       return z * (0.5 * std::erfc(-z.high / std::sqrt(2.0)));
     case LayerKind::tanh:
       return {std::tanh(z.high), 0};
+    case LayerKind::sigmoid:
+      return {1 / (1 + std::exp(-z.high)), 0};
+    case LayerKind::softplus:  // z or 0, and ln(1 + exp(-|z|))
+      return (z.high > 0 ? z : Wide{}) + Wide{std::log1p(std::exp(-std::abs(z.high))), 0};
     default:
       return z * (1 / (1 + std::exp(-z.high)));
   }

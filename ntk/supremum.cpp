@@ -20,8 +20,8 @@ struct Growth {
   double k = 2, theta = 2;
 };
 
-// A norm divides both by K. A tanh leaves K no more than 1, but Theta is multiplied by E[phi'^2],
-// which falls like r^-1/2 only where K grew like r; no norm behind divides it any more.
+// A norm divides both by K. A tanh or sigmoid leaves K no more than 1, but Theta is multiplied by
+// E[phi'^2], which falls like r^-1/2 only where K grew like r; no norm behind divides it any more.
 void follow(const KernelMap& map, Growth& g, Growth& kept) {
   switch (map.kind) {
     case KernelMap::Kind::layer_norm:
@@ -58,11 +58,17 @@ double value_at(const std::vector<KernelMap>& maps, bool theta, double r) {
 
 Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   Supremum found;
-  bool without_eps = false;
+  // Of f itself; where a mean that does not vanish is taken away, of what is left beside eps.
+  double rounding = 8 * std::numeric_limits<double>::epsilon();
+  bool without_eps = false, offset = false;
   Growth growth, kept;
   for (const KernelMap& map : maps) {
     without_eps = without_eps || (map.kind == KernelMap::Kind::layer_norm && map.eps == 0);
     follow(map, growth, kept);
+    const bool offsets = map.kind == KernelMap::Kind::integral || map.shift != 0;
+    offset = offsets || (offset && map.kind != KernelMap::Kind::dense);
+    if (offset && map.kind == KernelMap::Kind::layer_norm && map.centred != 0 && map.eps > 0)
+      rounding += 8 * std::numeric_limits<double>::epsilon() / map.eps;
   }
   found.growth = theta ? growth.theta : growth.k;
   if (found.growth > 0) {
@@ -126,8 +132,7 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
     add(cell.lo, middle);
     add(middle, cell.hi);
   }
-  constexpr double kRounding = 8 * std::numeric_limits<double>::epsilon();  // of f itself
-  found.value = std::max(best, open.top().upper) * (1 + kRounding);
+  found.value = std::max(best, open.top().upper) * (1 + rounding);
   if (found.limit >= best * (1 - kTie)) found.at = kInfinity;
   return found;
 }

@@ -19,9 +19,9 @@ struct Supremum {
   double at = 0;  ///< r where the largest value found is reached; infinity: a limit. Not bounded:
                   ///< where it grows; 0 takes a norm with eps = 0 and no biases
   double limit = 0;  ///< as |x| -> infinity; infinity where unbounded
-  /// Exponent p of f ~ |x|^p far away: 0 behind a norm of rows, or of K also a tanh; of Theta 1 if
-  /// a tanh stands before any norm; else 2. What is within a residual does not count: x passes it
-  /// by.
+  /// Exponent p of f ~ |x|^p far away: 0 behind a norm of rows, or of K also a tanh or sigmoid; of
+  /// Theta 1 if one of these stands before any norm; else 2. What is within a residual does not
+  /// count: x passes it by.
   double growth = 0;
 };
 

@@ -48,20 +48,20 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
   return affine;
 }
 
-// Index of the last layernorm or rmsnorm, or else of the first tanh; the SPEC's length where there
-// is none. What is within a residual does not count, as x passes it by; nor what is ahead of a norm
-// there, of which a tail has none.
+// Index of the last layernorm or rmsnorm, or else of the first tanh or sigmoid; the SPEC's length
+// where there is none. What is within a residual does not count, as x passes it by; nor what is
+// ahead of a norm there, of which a tail has none.
 std::size_t bounding_word(const Spec& spec) {
-  std::size_t norm = spec.size(), tanh = spec.size();
+  std::size_t norm = spec.size(), units = spec.size();
   bool within = false;
   for (std::size_t i = 0; i < spec.size(); ++i) {
     if (joins(spec[i].kind)) within = spec[i].kind == LayerKind::residual;
-    if (within && normalises_rows(spec[i].kind)) norm = tanh = spec.size();
+    if (within && normalises_rows(spec[i].kind)) norm = units = spec.size();
     if (within) continue;
     if (normalises_rows(spec[i].kind)) norm = i;
-    if (spec[i].kind == LayerKind::tanh) tanh = std::min(tanh, i);
+    if (bounds_units(spec[i].kind)) units = std::min(units, i);
   }
-  return norm < spec.size() ? norm : tanh;
+  return norm < spec.size() ? norm : units;
 }
 
 // Of the layer at `layer`, if that is an activation.
@@ -137,8 +137,7 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
     return map;
   };
   if (from == 0 || !normalises_rows(spec[from - 1].kind)) {
-    // tanh is nothing like homogeneous
-    if (phi.kind == LayerKind::tanh || maps.empty() || maps.back().inputs >= kMostVariables)
+    if (!phi.beside_relu() || maps.empty() || maps.back().inputs >= kMostVariables)
       return std::nullopt;
     Affine first = std::move(maps.back());
     maps.pop_back();
@@ -164,14 +163,14 @@ std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, cons
   Cone cone = set.cone.empty() ? Cone(set.generators, set.rank) : set.cone;
   if (cone.empty()) return nullptr;
   const Activation phi = net.spec()[norm - 2];
-  const double below = before->of_any ? -phi.least().value_or(0) : 0;
+  const Interval beside = before->of_any ? *phi.beside_relu() : Interval{};
   auto image = std::make_shared<const NormImage>(std::move(before->tail), set.generators,
-                                                 std::move(cone), below);
+                                                 std::move(cone), beside);
   return image->bounded() ? image : nullptr;
 }
 
-// Puts the words behind the norm, or tanh, into a tail. Within a residual all values are followed
-// by those of x, which is to be added at its end.
+// Puts the words behind the norm, tanh or sigmoid, into a tail. Within a residual all values are
+// followed by those of x, which is to be added at its end.
 class Behind {
  public:
   Behind(Tail& tail, bool open) : tail_(tail), width_(tail.set.width), open_(open) {}
@@ -231,21 +230,25 @@ Tail tail_of(const Net& net, bool narrow) {
         net.members());
   const Spec& spec = net.spec();
   const std::size_t begin = bounding_word(spec);
-  check(begin < spec.size(), "net_bound", "got '{}', wanted a layernorm, an rmsnorm or a tanh{}",
-        spec_text(spec), outside_residuals(spec));
+  check(begin < spec.size(), "net_bound",
+        "got '{}', wanted a layernorm, an rmsnorm, a tanh or a sigmoid{}", spec_text(spec),
+        outside_residuals(spec));
 
   Tail tail;
   tail.word = word_of(spec, begin);
   tail.kind = spec[begin].kind;
   const bool of_norm = normalises_rows(spec[begin].kind);
-  tail.set = of_norm ? set_of(net, begin, narrow) : every_tanh(width_before(net, begin));
+  tail.set =
+      of_norm ? set_of(net, begin, narrow) : every_of_units(width_before(net, begin), tail.kind);
   if (!tail.set.generators.empty()) tail.set.image = image_of(net, begin, tail.set);
   if (of_norm) {
     tail.affine.push_back(affine_of(net, begin, tail.set));
     check_large_enough(large_enough(tail.affine[0]));
   } else {
     const std::int64_t width = tail.set.width;
-    tail.affine.push_back({width, 0, {}, Vector(static_cast<std::size_t>(width))});
+    const Interval& ends = tail.set.ends;
+    tail.affine.push_back(
+        {width, 0, {}, Vector(static_cast<std::size_t>(width), 0.5 * (ends.low + ends.high))});
     tail.push_back(Activation::identity());
   }
   Behind behind(tail, of_norm);

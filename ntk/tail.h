@@ -1,4 +1,5 @@
-// What a net computes from the output of its last Layer Norm or RMSNorm on, or of its first tanh.
+// What a net computes from the output of its last Layer Norm or RMSNorm on, or of its first
+// tanh or sigmoid.
 #pragma once
 
 #include "../nn/net.h"
@@ -14,8 +15,8 @@ namespace keel {
 /// activations within it. Of a box the first activation is the identity, and what is before it
 /// takes no u.
 struct Tail {
-  std::int64_t word = 0;                  ///< of the norm, or tanh, in the SPEC, counted from 1
-  LayerKind kind = LayerKind::layernorm;  ///< layernorm, rmsnorm or tanh
+  std::int64_t word = 0;  ///< of the norm, tanh or sigmoid in the SPEC, counted from 1
+  LayerKind kind = LayerKind::layernorm;  ///< layernorm, rmsnorm, tanh or sigmoid
   NormSet set{};
   bool direct = false;           ///< unit i of the first map is unit i of the norm, gain and bias
   std::vector<Affine> affine{};  ///< one more than activations
@@ -27,17 +28,17 @@ struct Tail {
   }
 };
 
-/// Of a net of one member with such a norm, or else a tanh. `narrow`: use what the layers before it
-/// allow; without, its output may be any of its length, of mean 0 behind a Layer Norm. Throws
-/// keel::Error for an ensemble, and where products of weights leave double's range downward, so
-/// that no margin would tell.
+/// Of a net of one member with such a norm, or else a tanh or sigmoid. `narrow`: use what the
+/// layers before it allow; without, its output may be any of its length, of mean 0 behind a Layer
+/// Norm. Throws keel::Error for an ensemble, and where products of weights leave double's range
+/// downward, so that no margin would tell.
 Tail tail_of(const Net& net, bool narrow = true);
 
 /// f at u, or of a box at the first units, [outputs].
 std::vector<double> tail_at(const Tail& tail, const std::vector<double>& u);
 
 /// Whether the SPEC has a word that tail_of() starts from: of those that no residual passes by,
-/// behind all norms within residuals, the last norm, or else the first tanh.
+/// behind all norms within residuals, the last norm, or else the first tanh or sigmoid.
 bool has_bound(const Spec& spec);
 
 /// For messages: what such a word has to be, where the SPEC has residuals; else nothing.

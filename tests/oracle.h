@@ -41,6 +41,12 @@ inline Array leaky_relu(const Array& x, double slope) {
 inline Array tanh(const Array& x) {
   return map(x, [](double a) { return std::tanh(a); });
 }
+inline Array sigmoid(const Array& x) {
+  return map(x, [](double a) { return 1 / (1 + std::exp(-a)); });
+}
+inline Array softplus(const Array& x) {
+  return map(x, [](double a) { return a > 30 ? a : std::log(1 + std::exp(a)); });
+}
 inline Array gelu(const Array& x) {
   return map(x, [](double a) { return 0.5 * a * (1 + std::erf(a / std::sqrt(2.0))); });
 }

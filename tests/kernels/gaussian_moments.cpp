@@ -89,13 +89,13 @@ TEST_CASE("moments of gelu and of what silu is mixed from agree with quadrature 
         CAPTURE(s);
         CAPTURE(t);
         const quadrature::Moments exact(s, t, v.q1, v.q2, k);
-        const Moments m = mixture_moments<true>(false, v.q1, {s * s, over(v.q1, s)}, v.q2,
+        const Moments m = mixture_moments<true>(Form::product, v.q1, {s * s, over(v.q1, s)}, v.q2,
                                                 {t * t, over(v.q2, t)}, k);
         near(m.value, exact.value, 1e-10 * size_of_value(v));
         near(m.slope, exact.slope, 1e-10);
         near(m.cross, exact.cross, 1e-10 * std::max(size_of_value(v), 1e-4));
-        const Moments without = mixture_moments<false>(false, v.q1, {s * s, over(v.q1, s)}, v.q2,
-                                                       {t * t, over(v.q2, t)}, k);
+        const Moments without = mixture_moments<false>(Form::product, v.q1, {s * s, over(v.q1, s)},
+                                                       v.q2, {t * t, over(v.q2, t)}, k);
         CHECK(without.value == m.value);
         CHECK(without.slope == m.slope);
       }
@@ -145,25 +145,26 @@ TEST_CASE(
               const quadrature::Triple a = at(u, s), b = at(v, t);
               return quadrature::Triple{a.value * b.value, a.slope * b.slope, a.cross * b.cross};
             });
-        const Moments m =
-            mixture_moments<true>(true, q1, {s * s, over(q1, s)}, q2, {t * t, over(q2, t)}, k);
+        const Moments m = mixture_moments<true>(Form::distribution, q1, {s * s, over(q1, s)}, q2,
+                                                {t * t, over(q2, t)}, k);
         near(m.value, exact.value, 1e-10);
         near(m.slope, exact.slope, 1e-10);
         near(m.cross, exact.cross, 1e-10);
-        const Moments without =
-            mixture_moments<false>(true, q1, {s * s, over(q1, s)}, q2, {t * t, over(q2, t)}, k);
+        const Moments without = mixture_moments<false>(Form::distribution, q1, {s * s, over(q1, s)},
+                                                       q2, {t * t, over(q2, t)}, k);
         CHECK(without.value == m.value);
         CHECK(without.slope == m.slope);
         CHECK(without.cross == 0);
       }
   // Near 0 it is a line of slope 2 / (s sqrt(2 pi)); far out a sign.
   for (double q : {1e-200, 1e-30, 1e-9}) {
-    const Moments m = mixture_moments<true>(true, q, {1, over(q, 1)}, q, {1, over(q, 1)}, -0.5 * q);
+    const Moments m =
+        mixture_moments<true>(Form::distribution, q, {1, over(q, 1)}, q, {1, over(q, 1)}, -0.5 * q);
     CHECK(m.value == doctest::Approx(-0.5 * q * 4 * 0.15915494309189535).epsilon(1e-8));
     CHECK(m.cross == doctest::Approx(m.value).epsilon(1e-8));
   }
-  const Moments far =
-      mixture_moments<true>(true, 1e30, {1, over(1e30, 1)}, 1e30, {1, over(1e30, 1)}, -0.5e30);
+  const Moments far = mixture_moments<true>(Form::distribution, 1e30, {1, over(1e30, 1)}, 1e30,
+                                            {1, over(1e30, 1)}, -0.5e30);
   CHECK(far.value == doctest::Approx(-1.0 / 3).epsilon(1e-12));
 }
 
@@ -183,8 +184,8 @@ TEST_CASE("tanh: the mixture's moments are within the stated error of tanh's own
         for (int u = 0; u < kTanhMixture.terms; ++u) {
           const double a = kTanhMixture.scale2[t], b = kTanhMixture.scale2[u];
           const double weight = kTanhMixture.weight[t] * kTanhMixture.weight[u];
-          const Moments part =
-              mixture_moments<true>(true, q1, {a, 1 / (q1 + a)}, q2, {b, 1 / (q2 + b)}, k);
+          const Moments part = mixture_moments<true>(Form::distribution, q1, {a, 1 / (q1 + a)}, q2,
+                                                     {b, 1 / (q2 + b)}, k);
           m.value += weight * part.value;
           m.slope += weight * part.slope;
           m.cross += weight * part.cross;
@@ -200,6 +201,74 @@ TEST_CASE("tanh: the mixture's moments are within the stated error of tanh's own
     }
 }
 
+TEST_CASE("sigmoid and softplus: moments and means are within the stated errors of their own") {
+  // Of a mean of 1/2, as map_of() of nn/activation_layer.cpp has it; and of the integral.
+  const auto sigmoid = [](long double u) {
+    const long double s = 1 / (1 + std::exp(-u)), slope = s * (1 - s);
+    return quadrature::Triple{s, slope, u * slope};
+  };
+  const auto softplus = [](long double u) {
+    const long double s = 1 / (1 + std::exp(-u));
+    const long double value = std::max(u, 0.0L) + std::log1p(std::exp(-std::abs(u)));
+    return quadrature::Triple{value, s, u * s};
+  };
+  struct Case {
+    double q1, q2, rho;
+  };
+  for (bool integral : {false, true})
+    for (const Case& c : {Case{1, 1, 0.5}, {0.01, 9, -0.8}, {30, 12, 0.99}, {1e-12, 4, 0.7}}) {
+      CAPTURE(integral);
+      CAPTURE(c.q1);
+      CAPTURE(c.rho);
+      const double k = c.rho * std::sqrt(c.q1 * c.q2);
+      const Form form = integral ? Form::integral : Form::distribution;
+      Moments m{0, 0, 0};
+      double mean = integral ? 0 : 0.5;
+      for (int t = 0; t < kLogisticMixture.terms; ++t) {
+        const double a = kLogisticMixture.scale2[t];
+        mean += kLogisticMixture.weight[t] * mixture_mean(form, c.q1, {a, 1 / (c.q1 + a)});
+        for (int u = 0; u < kLogisticMixture.terms; ++u) {
+          const double b = kLogisticMixture.scale2[u];
+          const Moments part =
+              mixture_moments<true>(form, c.q1, {a, 1 / (c.q1 + a)}, c.q2, {b, 1 / (c.q2 + b)}, k);
+          const double weight =
+              kLogisticMixture.weight[t] * kLogisticMixture.weight[u] * (integral ? 1 : 0.25);
+          m.value += weight * part.value;
+          m.slope += weight * part.slope;
+          m.cross += weight * part.cross;
+        }
+      }
+      if (!integral) m.value += 0.25;
+      const auto phi = [&](long double u) { return integral ? softplus(u) : sigmoid(u); };
+      const quadrature::Triple exact =
+          quadrature::plane_mean(c.q1, c.q2, k, [&](long double u, long double v) {
+            const quadrature::Triple a = phi(u), b = phi(v);
+            return quadrature::Triple{a.value * b.value, a.slope * b.slope, a.cross * b.cross};
+          });
+      const long double exact_mean = quadrature::normal_mean(
+          [&](long double g) { return phi(std::sqrt(static_cast<long double>(c.q1)) * g).value; });
+      const double size = 2 + std::sqrt(c.q1) + std::sqrt(c.q2);
+      near(mean, exact_mean, integral ? 8.2e-9 : 1e-15);
+      near(m.value, exact.value, integral ? 8.2e-9 * size : 5e-9);
+      near(m.slope, exact.slope, integral ? 5e-9 : 3e-8);
+      near(m.cross, exact.cross, integral ? 3.6e-8 * size : 5e-8);
+    }
+  // Of no variance: ln(2)^2, a slope of 1/4, and nothing that varies.
+  Moments none{0, 0, 0};
+  for (int t = 0; t < kLogisticMixture.terms; ++t)
+    for (int u = 0; u < kLogisticMixture.terms; ++u) {
+      const double a = kLogisticMixture.scale2[t], b = kLogisticMixture.scale2[u];
+      const Moments part = mixture_moments<true>(Form::integral, 0, {a, 1 / a}, 0, {b, 1 / b}, 0);
+      const double weight = kLogisticMixture.weight[t] * kLogisticMixture.weight[u];
+      none.value += weight * part.value;
+      none.slope += weight * part.slope;
+      none.cross += weight * part.cross;
+    }
+  near(none.value, 0.48045301391820144, 1.2e-8);
+  near(none.slope, 0.25, 1e-15);
+  CHECK(none.cross == 0);
+}
+
 TEST_CASE("means of gelu and silu agree with quadrature") {
   for (double q : {1e-9, 0.4, 1.0, 77.0, 1e10}) {
     CAPTURE(q);
@@ -207,23 +276,24 @@ TEST_CASE("means of gelu and silu agree with quadrature") {
       const long double u = std::sqrt(static_cast<long double>(q)) * g;
       return u * quadrature::distribution(u);
     });
-    CHECK(mixture_mean(q, {1, over(q, 1)}) ==
+    CHECK(mixture_mean(Form::product, q, {1, over(q, 1)}) ==
           doctest::Approx(static_cast<double>(gelu)).epsilon(1e-12));
     const long double silu = quadrature::normal_mean([&](long double g) {
       const long double u = std::sqrt(static_cast<long double>(q)) * g;
       return u / (1 + std::exp(-u));
     });
     double mean = 0;
-    for (int t = 0; t < kSiluMixture.terms; ++t)
-      mean += kSiluMixture.weight[t] *
-              mixture_mean(q, {kSiluMixture.scale2[t], 1 / (q + kSiluMixture.scale2[t])});
+    for (int t = 0; t < kLogisticMixture.terms; ++t)
+      mean += kLogisticMixture.weight[t] *
+              mixture_mean(Form::product, q,
+                           {kLogisticMixture.scale2[t], 1 / (q + kLogisticMixture.scale2[t])});
     CHECK(std::abs(mean - static_cast<double>(silu)) < 3.6e-8);
   }
 }
 
 TEST_CASE("silu: the mixture's moments are within the stated error of silu's own") {
   double weights = 0;
-  for (double w : kSiluMixture.weight) weights += w;
+  for (double w : kLogisticMixture.weight) weights += w;
   CHECK(weights == doctest::Approx(1).epsilon(1e-15));
   const auto silu = [](long double u) {
     const long double s = 1 / (1 + std::exp(-u)), slope = s + u * s * (1 - s);
@@ -237,12 +307,12 @@ TEST_CASE("silu: the mixture's moments are within the stated error of silu's own
     CAPTURE(c.rho);
     const double k = c.rho * std::sqrt(c.q1 * c.q2);
     Moments m{0, 0, 0};
-    for (int t = 0; t < kSiluMixture.terms; ++t)
-      for (int u = 0; u < kSiluMixture.terms; ++u) {
-        const double a = kSiluMixture.scale2[t], b = kSiluMixture.scale2[u];
-        const Moments part =
-            mixture_moments<true>(false, c.q1, {a, 1 / (c.q1 + a)}, c.q2, {b, 1 / (c.q2 + b)}, k);
-        const double weight = kSiluMixture.weight[t] * kSiluMixture.weight[u];
+    for (int t = 0; t < kLogisticMixture.terms; ++t)
+      for (int u = 0; u < kLogisticMixture.terms; ++u) {
+        const double a = kLogisticMixture.scale2[t], b = kLogisticMixture.scale2[u];
+        const Moments part = mixture_moments<true>(Form::product, c.q1, {a, 1 / (c.q1 + a)}, c.q2,
+                                                   {b, 1 / (c.q2 + b)}, k);
+        const double weight = kLogisticMixture.weight[t] * kLogisticMixture.weight[u];
         m.value += weight * part.value;
         m.slope += weight * part.slope;
         m.cross += weight * part.cross;
@@ -263,14 +333,14 @@ TEST_CASE("moments of inputs that are 0") {
     const Moments relu = relu_moments(0, q, 0);
     CHECK(relu.value == 0);
     CHECK(relu.slope == 0);  // as relu'(0) = 0 has it
-    const Moments gelu = mixture_moments<true>(false, 0, {1, 1}, q, {1, over(q, 1)}, 0);
+    const Moments gelu = mixture_moments<true>(Form::product, 0, {1, 1}, q, {1, over(q, 1)}, 0);
     CHECK(gelu.value == 0);
     CHECK(gelu.slope == doctest::Approx(0.25));
     CHECK(std::abs(gelu.cross) < 1e-15);
     const Moments leaky = leaky_moments(relu, 0.25, 0, q, 0);
     CHECK(leaky.value == 0);
     CHECK(leaky.slope == doctest::Approx(0.25 * (q == 0 ? 0.25 : 0.625)));  // leaky'(0) = 0.25
-    const Moments odd = mixture_moments<true>(true, 0, {1, 1}, q, {1, over(q, 1)}, 0);
+    const Moments odd = mixture_moments<true>(Form::distribution, 0, {1, 1}, q, {1, over(q, 1)}, 0);
     CHECK(odd.value == 0);
     CHECK(odd.slope == doctest::Approx(4 * 0.15915494309189535 / std::sqrt(q + 1)));
     CHECK(odd.cross == 0);

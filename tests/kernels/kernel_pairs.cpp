@@ -54,6 +54,19 @@ KernelMap tanh_map(double gain) {
   return map;
 }
 
+KernelMap sigmoid_map(double gain) {
+  KernelMap map = mixture_map(kLogisticMixture, gain);
+  map.kind = KernelMap::Kind::distribution;
+  map.slope = map.shift = 0.5;
+  return map;
+}
+
+KernelMap softplus_map(double gain) {
+  KernelMap map = mixture_map(kLogisticMixture, gain);
+  map.kind = KernelMap::Kind::integral;
+  return map;
+}
+
 KernelMap add_map(double gain, double from_k) {
   KernelMap map = map_of(KernelMap::Kind::add, gain);
   map.from_k = from_k;
@@ -82,7 +95,7 @@ std::vector<KernelMap> all_maps() {
           map_of(Kind::relu),
           dense_map(1.5, 0.1),
           map_of(Kind::layer_norm, 0, 1, 0.1),
-          mixture_map(kSiluMixture, 1),
+          mixture_map(kLogisticMixture, 1),
           dense_map(1, 0.2),
           leaky_map(0.3, 0),
           dense_map(1, 0.2),
@@ -93,18 +106,27 @@ std::vector<KernelMap> all_maps() {
           dense_map(2, 0.1),
           map_of(Kind::layer_norm, 0, 1, 1e-5),
           tanh_map(1),
+          dense_map(1, 0.2),
+          sigmoid_map(0),
+          map_of(Kind::layer_norm, 0, 1, 1e-5),
+          sigmoid_map(1),
+          dense_map(2, 0.1),
+          softplus_map(0),
+          map_of(Kind::layer_norm, 0, 1, 1e-5),
+          softplus_map(1),
           dense_map(1, 0.2)};
 }
 
 PairState mixed(const KernelMap& map, PairState s, const double* kept1, const double* kept2) {
-  const bool odd = map.kind == KernelMap::Kind::distribution;
+  const Form form = map.form();
   PairState sum{0, 0};
   for (int t = 0; t < map.mixture.terms; ++t)
     for (int u = 0; u < map.mixture.terms; ++u) {
       const double over1 = kept1[1 + t], over2 = kept2[1 + u];
       const PairState share =
-          map.gain != 0 ? mixture_share<true>(odd, map, s, kept1[0], over1, t, kept2[0], over2, u)
-                        : mixture_share<false>(odd, map, s, kept1[0], over1, t, kept2[0], over2, u);
+          map.gain != 0
+              ? mixture_share<true>(form, map, s, kept1[0], over1, t, kept2[0], over2, u)
+              : mixture_share<false>(form, map, s, kept1[0], over1, t, kept2[0], over2, u);
       sum = {sum.k + share.k, sum.theta + share.theta};
     }
   return sum;
@@ -127,6 +149,7 @@ PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, doub
         break;
       case KernelMap::Kind::mixture:
       case KernelMap::Kind::distribution:
+      case KernelMap::Kind::integral:
         s = mixed(map, s, kept1, kept2);
         break;
       case KernelMap::Kind::layer_norm:

@@ -55,6 +55,46 @@ TEST_CASE("hyperbolic_tangent: 3e-7 relative, at any size") {
   CHECK(std::isnan(hyperbolic_tangent(std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST_CASE("log_of_one_plus: 2e-7 relative from 0 to 1") {
+  double worst = 0;
+  for (double log_x = -80; log_x <= 0; log_x += 0.00037) {
+    const float at = static_cast<float>(std::exp(log_x));
+    worst =
+        max_or_nan(worst, std::abs(log_of_one_plus(at) / std::log1p(static_cast<double>(at)) - 1));
+  }
+  CHECK(worst < 2e-7);
+  CHECK(log_of_one_plus(0.0f) == 0.0f);
+  CHECK(log_of_one_plus(1.0f) == doctest::Approx(0.69314718));
+  CHECK(std::isnan(log_of_one_plus(std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST_CASE("sigmoid and softplus: values and derivatives at the ends of the number range") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinite = std::numeric_limits<float>::infinity();
+  const std::vector<float> ends{-infinite, -1e30f, -100, 0, 100, 1e30f, infinite, nan};
+  for (DType dtype : {DType::f32, DType::f64})
+    for (bool sigmoids : {true, false}) {
+      CAPTURE(sigmoids);
+      Tape tape;
+      const Var x = tape.leaf(Tensor::from(ends, {8}).to(dtype));
+      const Var y = sigmoids ? sigmoid(x) : softplus(x);
+      GradientSink gradients;
+      tape.backward(sum(y), gradients);
+      const std::vector<double> value = y.value().to_vector<double>(),
+                                d = gradients[x].to_vector<double>();
+      for (std::size_t i = 0; i < 7; ++i) {
+        CAPTURE(i);
+        const double step = i < 3 ? 0 : i > 3 ? 1 : 0.5;
+        const double of_softplus = i < 3 ? 0 : i > 3 ? ends[i] : 0.6931471805599453;
+        const double wanted = sigmoids ? step : of_softplus;
+        CHECK((value[i] == wanted || value[i] == doctest::Approx(wanted).epsilon(1e-6)));
+        CHECK(d[i] == doctest::Approx(sigmoids ? (i == 3 ? 0.25 : 0) : step).epsilon(1e-6));
+      }
+      CHECK(std::isnan(value[7]));
+      CHECK(std::isnan(d[7]));
+    }
+}
+
 TEST_CASE("activations at the ends of the number range") {
   const Tensor x = Tensor::from(std::vector<float>{-1e30f, -100, 0, 100, 1e30f}, {5});
   for (const auto& values : {relu(x).value().to_vector<float>(), gelu(x).value().to_vector<float>(),

@@ -16,7 +16,8 @@ TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
   for (const LayerSpec& layer :
        {LayerSpec{.kind = LayerKind::relu}, LayerSpec{.kind = LayerKind::leakyrelu, .slope = 0.3},
         LayerSpec{.kind = LayerKind::gelu}, LayerSpec{.kind = LayerKind::silu},
-        LayerSpec{.kind = LayerKind::tanh}}) {
+        LayerSpec{.kind = LayerKind::tanh}, LayerSpec{.kind = LayerKind::sigmoid},
+        LayerSpec{.kind = LayerKind::softplus}}) {
     const Activation phi = layer;
     const Vector ends = draws(200, 5);
     for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
@@ -29,9 +30,28 @@ TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
         CHECK(std::abs(value - phi(a)) <= 1.13 * phi.spread(z - a) + 1e-14);
         if (phi.least()) CHECK(value >= *phi.least());
         if (!phi.kinked()) CHECK(std::abs(value) <= phi.largest(a, b) + 1e-14);
+        const double relu = std::max(z, phi.kinked() ? phi.slope * z : 0.0);
+        if (const auto beside = phi.beside_relu()) {
+          CHECK(value - relu >= beside->low);
+          CHECK(value - relu <= beside->high);
+        }
       }
     }
   }
+}
+
+TEST_CASE("activation: far out neither value nor slope leaves double") {
+  for (const LayerKind kind : {LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus})
+    for (const double z : {-1e300, -800.0, 800.0, 1e300}) {
+      CAPTURE(name_of(kind));
+      CAPTURE(z);
+      const Activation phi = kind;
+      const double high = kind == LayerKind::softplus ? z : 1;
+      CHECK(phi(z) == (z > 0 ? high : kind == LayerKind::tanh ? -1 : 0));
+      CHECK(phi.steepest(z, z) >= 0);
+      CHECK(phi.steepest(z, z) <= 1);
+      CHECK(phi.curvature(z, z) < 1e-300);
+    }
 }
 
 TEST_CASE("activation: other layers are refused") {

@@ -23,6 +23,8 @@ const char* const kNets[] = {
     "dense(16) silu layernorm(affine=0) dense(1)",
     "dense(16) relu rmsnorm dense(16) rmsnorm relu dense(1)",
     "dense(16) gelu rmsnorm(affine=0) layernorm dense(1)",
+    "dense(16) sigmoid layernorm dense(16) layernorm sigmoid dense(1)",
+    "dense(16) softplus layernorm dense(16) rmsnorm softplus rmsnorm dense(1)",
     "dense(16) dense(1)",
     "dense(1)",
 };

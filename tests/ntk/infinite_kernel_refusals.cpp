@@ -21,6 +21,13 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
   CHECK(made("dense(3) identity batchnorm relu dense(1)") ==
         "infinite_kernel: got a batchnorm at word 3, wanted layers of one input at a time: it has "
         "no kernel of two inputs alone");
+  // Of values that hardly vary nothing is left once their mean is taken away.
+  for (const char* of : {"dense(3) sigmoid layernorm(eps=0) dense(1)",
+                         "dense(3) relu dense(3) softplus rmsnorm layernorm(eps=1e-12) dense(1)"})
+    CHECK(made(of).find("behind a sigmoid or softplus, wanted 1e-09 or more") != std::string::npos);
+  for (const char* of : {"dense(3) sigmoid rmsnorm(eps=0) dense(1)",
+                         "dense(3) softplus dense(3) layernorm(eps=0) dense(1)"})
+    CHECK(made(of) == "no error");
   // What shares weights with what it is added to is not independent of it.
   for (const char* within : {"relu", "layernorm", "relu layernorm", "dense(3) relu",
                              "dense(3) gelu rmsnorm", "rmsnorm identity layernorm"}) {

@@ -114,10 +114,12 @@ TEST_CASE("a kernel that still changes where inputs end is refused") {
 }
 
 TEST_CASE(
-    "ahead of any norm tanh leaves K bounded, and Theta growing like |x|, whatever is behind") {
+    "ahead of any norm tanh or sigmoid leaves K bounded, and Theta growing like |x|, whatever is "
+    "behind") {
   for (const char* net :
        {"dense(8) tanh dense(1)", "dense(8) relu dense(8) tanh dense(8) tanh dense(1)",
-        "dense(8) tanh dense(8) layernorm relu dense(1)", "dense(8) tanh layernorm dense(1)"}) {
+        "dense(8) tanh dense(8) layernorm relu dense(1)", "dense(8) tanh layernorm dense(1)",
+        "dense(8) sigmoid dense(1)", "dense(8) softplus dense(8) sigmoid layernorm dense(1)"}) {
     CAPTURE(net);
     const InfiniteKernel theta(net, 3), k(net, 3, {}, KernelOutput::nngp);
     const Supremum found = theta.supremum(), of_k = k.supremum();
@@ -130,7 +132,8 @@ TEST_CASE(
     CHECK(k.diagonal(1e12) <= of_k.value);
     CHECK(k.diagonal(1e12) == doctest::Approx(of_k.limit).epsilon(1e-4));
   }
-  CHECK(InfiniteKernel("dense(8) leakyrelu dense(1)", 3).supremum().growth == 2);
+  for (const char* net : {"dense(8) leakyrelu dense(1)", "dense(8) softplus dense(1)"})
+    CHECK(InfiniteKernel(net, 3).supremum().growth == 2);
 }
 
 TEST_CASE("a norm within a residual bounds nothing: x passes it by") {
@@ -162,6 +165,9 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
         "dense(8) gelu rmsnorm(eps=1e-3) layernorm dense(1)",
         "dense(8) leakyrelu(slope=0.2) layernorm dense(8) leakyrelu dense(1)",
         "dense(8) layernorm tanh dense(8) relu dense(1)",
+        "dense(8) layernorm sigmoid dense(8) layernorm sigmoid dense(1)",
+        "dense(8) softplus layernorm dense(8) softplus rmsnorm dense(1)",
+        "dense(8) residual(softplus dense(8)) layernorm sigmoid layernorm dense(1)",
         "dense(8) relu dense(8) layernorm tanh layernorm dense(1)",
         "dense(8) residual(layernorm relu dense(8)) residual(layernorm relu dense(8)) layernorm "
         "dense(1)",

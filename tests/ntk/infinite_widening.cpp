@@ -126,6 +126,8 @@ const std::string kNets[] = {
     "dense(W) rmsnorm relu dense(W) relu rmsnorm dense(1)",
     "dense(W) leakyrelu(slope=0.3) dense(W) layernorm leakyrelu layernorm dense(1)",
     "dense(W) tanh dense(W) layernorm tanh dense(1)",
+    "dense(W) softplus dense(W) layernorm softplus layernorm dense(1)",
+    "dense(W) sigmoid dense(W) layernorm sigmoid dense(1)",
     "dense(W) residual(relu dense(W)) relu dense(1)",
     "dense(W) residual(layernorm relu dense(W)) residual(layernorm gelu dense(W)) dense(1)",
     "dense(W) residual(layernorm relu dense(W)) layernorm relu dense(1)",
@@ -165,7 +167,8 @@ TEST_CASE("one hidden layer of 8192: the shares of an affine layer norm are righ
            "dense(W) layernorm dense(1)", "dense(W) layernorm layernorm relu dense(1)",
            "dense(W) gelu layernorm layernorm dense(1)", "dense(W) rmsnorm relu dense(1)",
            "dense(W) relu rmsnorm dense(1)", "dense(W) gelu rmsnorm layernorm dense(1)",
-           "dense(W) layernorm tanh dense(1)",
+           "dense(W) layernorm tanh dense(1)", "dense(W) layernorm sigmoid dense(1)",
+           "dense(W) layernorm softplus layernorm dense(1)",
            "dense(W) layernorm leakyrelu(slope=0.2) dense(1)"}) {
     CAPTURE(net);
     const Distance d = distance(net, 8192, Parameterisation::ntk, 32);

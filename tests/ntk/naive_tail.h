@@ -102,6 +102,8 @@ struct Naive {
       if (spec[i].kind == LayerKind::relu) z = std::max(z, 0.0);
       if (spec[i].kind == LayerKind::leakyrelu) z = std::max(z, spec[i].slope * z);
       if (spec[i].kind == LayerKind::tanh) z = std::tanh(z);
+      if (spec[i].kind == LayerKind::sigmoid) z = 1 / (1 + std::exp(-z));
+      if (spec[i].kind == LayerKind::softplus) z = z > 30 ? z : std::log(1 + std::exp(z));
       if (spec[i].kind == LayerKind::gelu) z *= 0.5 * (1 + std::erf(z / std::sqrt(2.0)));
       if (spec[i].kind == LayerKind::silu) z /= 1 + std::exp(-z);
       if (spec[i].kind == LayerKind::layernorm && spec[i].affine)

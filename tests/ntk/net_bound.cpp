@@ -61,13 +61,15 @@ std::vector<std::string> filled(const Specs& specs, const std::string& phi, int 
 }
 
 void check_bounds(const Specs& specs, std::uint64_t seed) {
-  for (const std::string phi : {"relu", "leakyrelu(slope=0.2)", "gelu", "silu", "tanh"})
+  for (const std::string phi :
+       {"relu", "leakyrelu(slope=0.2)", "gelu", "silu", "tanh", "sigmoid", "softplus"})
     for (int width : {1, 2, 3, 33})
       for (const std::string& spec : filled(specs, phi, width)) {
         const std::int64_t inputs = 1 + static_cast<std::int64_t>(seed % 3);
         ++seed;
-        // A sanitizer sees their code in relu and silu.
-        if (test::kSanitized && (phi == "gelu" || phi.starts_with("leaky"))) continue;
+        // A sanitizer sees their code in relu, silu and sigmoid.
+        if (test::kSanitized && (phi == "gelu" || phi == "softplus" || phi.starts_with("leaky")))
+          continue;
         const Net net = random_net(spec, inputs, seed);
         NetBoundOptions options;
         options.steps = options.unit_steps = options.image_steps = options.unit_image_steps = 30;
@@ -170,7 +172,8 @@ TEST_CASE("net_bound: an ensemble and no steps are refused; no Layer Norm, no bo
   const Net none("dense(4) relu dense(1)", 2);
   CHECK(!bound_net(none).bounded);
   CHECK(message_of([&] { tail_of(none); }) ==
-        "net_bound: got 'dense(4) relu dense(1)', wanted a layernorm, an rmsnorm or a tanh");
+        "net_bound: got 'dense(4) relu dense(1)', wanted a layernorm, an rmsnorm, "
+        "a tanh or a sigmoid");
   // The parameterisation is a way of writing the weights: scales belong to them.
   NetOptions ntk;
   ntk.parameterisation = Parameterisation::ntk;

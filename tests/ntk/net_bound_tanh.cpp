@@ -1,4 +1,4 @@
-// A tanh bounds what is behind it, and leaky relu is bounded like relu.
+// A tanh or sigmoid bounds what is behind it, and leaky relu is bounded like relu.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -9,11 +9,16 @@
 namespace keel {
 namespace {
 
-// A point of the box [-1, 1]^n: a corner, or any.
-Vector box_point(std::size_t n, std::uint64_t seed) {
+// A number from -1 to 1 as one between the ends of a tanh, or of a sigmoid.
+double in_box(double value, LayerKind of) {
+  return of == LayerKind::tanh ? value : 0.5 * (value + 1);
+}
+
+// A point of the box [-1, 1]^n, or [0, 1]^n: a corner, or any.
+Vector box_point(std::size_t n, std::uint64_t seed, LayerKind of) {
   Vector point = draws(n, seed);
   for (double& value : point)
-    value = seed % 2 == 0 ? (value < 0 ? -1 : 1) : std::clamp(value, -1.0, 1.0);
+    value = in_box(seed % 2 == 0 ? (value < 0 ? -1 : 1) : std::clamp(value, -1.0, 1.0), of);
   return point;
 }
 
@@ -23,14 +28,14 @@ double largest_in_box(const Tail& tail, std::size_t output, double side) {
   const auto n = static_cast<std::size_t>(tail.set.width);
   double largest = -1e300;
   for (std::uint64_t start = 0; start < 20; ++start) {
-    Vector best = box_point(n, start);
+    Vector best = box_point(n, start, tail.kind);
     double most = side * tail_at(tail, best)[output];
     for (bool better = true; better;) {
       better = false;
       for (std::size_t i = 0; i < n; ++i)
         for (const double value : {-1.0, -0.3, 0.0, 0.3, 1.0}) {
           Vector other = best;
-          other[i] = value;
+          other[i] = in_box(value, tail.kind);
           const double there = side * tail_at(tail, other)[output];
           if (!(there > most)) continue;
           most = there;
@@ -79,12 +84,17 @@ TEST_CASE("net_bound: nothing in tanh's box, and no input, passes it; nor is it 
         "dense(4) relu dense(9) tanh dense(6) gelu dense(1)", "dense(5) tanh tanh dense(1)",
         "dense(5) tanh leakyrelu(slope=0.5) dense(1)",
         "dense(7) tanh dense(6) dense(5) silu dense(1)",
-        "dense(6) tanh dense(5) leakyrelu dense(5) tanh dense(1)"}) {
+        "dense(6) tanh dense(5) leakyrelu dense(5) tanh dense(1)",
+        "dense(1) sigmoid dense(3) relu dense(1)", "dense(9) sigmoid dense(8) sigmoid dense(1)",
+        "dense(5) softplus dense(9) sigmoid dense(6) softplus dense(2)",
+        "dense(5) sigmoid tanh dense(1)",
+        "dense(6) tanh dense(5) sigmoid dense(4) relu dense(1)"}) {
     CAPTURE(spec);
     const Net net = random_net(spec, 3, ++seed);
     const NetBound bound = bound_net(net);
-    CHECK(bound.kind == LayerKind::tanh);
     const Tail tail = tail_of(net);
+    CHECK(bounds_units(bound.kind));
+    CHECK(bound.kind == tail.kind);
     for (std::size_t i = 0; i < bound.outputs.size(); ++i) {
       const Interval ahead = found_ahead(net, i), of = bound.outputs[i];
       const double high = largest_in_box(tail, i, 1), low = -largest_in_box(tail, i, -1);
@@ -97,6 +107,29 @@ TEST_CASE("net_bound: nothing in tanh's box, and no input, passes it; nor is it 
       CHECK(of.low <= low);
       CHECK(high <= of.high);
       CHECK(of.high - of.low < 1.5 * (high - low));
+    }
+  }
+}
+
+TEST_CASE("net_bound: behind one sigmoid it is exactly that of all zeros and ones") {
+  for (int width : {1, 2, 33}) {
+    const Net net = random_net(fmt::format("dense({}) sigmoid dense(2)", width), 2, 6);
+    const NetBound bound = bound_net(net);
+    CHECK(bound.kind == LayerKind::sigmoid);
+    CHECK(bound.word == 2);
+    CHECK(bound.rank == width);
+    CHECK(bound.activations == 0);
+    const Vector w = net.values(2), b = net.values(3);
+    for (std::size_t o = 0; o < 2; ++o) {
+      double above = b[o], below = b[o];
+      for (std::size_t j = 0; j < w.size() / 2; ++j) {
+        const double weight = w[o * w.size() / 2 + j];
+        (weight > 0 ? above : below) += weight;
+      }
+      CHECK(bound.outputs[o].high >= above);
+      CHECK(bound.outputs[o].high == doctest::Approx(above).epsilon(1e-7));
+      CHECK(bound.outputs[o].low <= below);
+      CHECK(bound.outputs[o].low == doctest::Approx(below).epsilon(1e-7));
     }
   }
 }
@@ -137,7 +170,8 @@ TEST_CASE(
   CHECK(of("dense(4) rmsnorm tanh dense(4) tanh dense(1)").activations == 2);
   CHECK(of("dense(4) relu identity dense(4) tanh dense(4) tanh dense(1)").word == 5);
   CHECK(of("dense(4) relu dense(4) tanh dense(4) tanh dense(1)").activations == 1);
-  CHECK(!of("dense(4) relu dense(4) leakyrelu dense(1)").bounded);
+  CHECK(of("dense(4) sigmoid dense(4) tanh dense(1)").kind == LayerKind::sigmoid);
+  CHECK(!of("dense(4) softplus dense(4) leakyrelu dense(1)").bounded);
 }
 
 // Multipliers of the first units have nothing to take from, and those of later ones bound f all the
@@ -147,11 +181,13 @@ TEST_CASE("tail_dual: any multipliers bound f over a box") {
     for (bool one_kappa : {false, true}) {
       CAPTURE(seed);
       CAPTURE(one_kappa);
-      const DualProblem problem("dense(6) tanh dense(5) relu dense(4) tanh dense(1)", seed,
-                                one_kappa);
+      const bool tanh = seed % 2 == 0;
+      const DualProblem problem(tanh ? "dense(6) tanh dense(5) relu dense(4) tanh dense(1)"
+                                     : "dense(6) sigmoid dense(5) softplus dense(4) tanh dense(1)",
+                                seed, one_kappa);
       double largest = -1e300;
       for (std::uint64_t at = 0; at < 300; ++at)
-        largest = std::max(largest, tail_at(problem.tail, box_point(6, at))[0]);
+        largest = std::max(largest, tail_at(problem.tail, box_point(6, at, problem.tail.kind))[0]);
       Vector gradient;
       CHECK(problem.at(problem.multipliers(seed + 50), gradient) >= largest);
     }
@@ -161,7 +197,9 @@ TEST_CASE("net_bound: a norm behind leaky relu has an image and no cone, behind 
   for (const char* spec : {"dense(24) leakyrelu dense(12) layernorm dense(1)",
                            "dense(24) leakyrelu(slope=0.1) dense(9) rmsnorm relu dense(1)",
                            "dense(6) layernorm leakyrelu dense(12) layernorm dense(1)",
-                           "dense(9) tanh dense(12) layernorm dense(1)"})
+                           "dense(9) tanh dense(12) layernorm dense(1)",
+                           "dense(9) sigmoid dense(12) layernorm dense(1)",
+                           "dense(6) softplus dense(12) layernorm dense(1)"})
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       CAPTURE(spec);
       CAPTURE(seed);

@@ -34,6 +34,8 @@ const std::vector<std::string> kSpecs = {
     "dense(3) relu dense(12) layernorm dense(4) relu dense(1)",
     "dense(6) relu dense(9) rmsnorm relu dense(1)",
     "dense(6) rmsnorm gelu dense(9) rmsnorm relu dense(1)",
+    "dense(6) softplus dense(12) layernorm softplus dense(1)",
+    "dense(6) layernorm softplus dense(9) layernorm sigmoid dense(1)",
 };
 
 // Calls f(net, tail, seed) for every net whose image is bounded, and returns how many there were.

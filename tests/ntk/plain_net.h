@@ -59,13 +59,15 @@ inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
                     .affine = dice.below(2) == 0,
                     .eps = std::vector<double>{0, 1e-5, 1}[dice.below(3)]});
   };
-  constexpr LayerKind kActivations[] = {LayerKind::relu, LayerKind::gelu, LayerKind::silu,
-                                        LayerKind::leakyrelu, LayerKind::tanh};
+  constexpr LayerKind kActivations[] = {LayerKind::relu,      LayerKind::gelu, LayerKind::silu,
+                                        LayerKind::leakyrelu, LayerKind::tanh, LayerKind::sigmoid,
+                                        LayerKind::softplus};
   const std::int64_t blocks = 1 + dice.below(3), sure = dice.below(blocks);
   for (std::int64_t i = 0; i < blocks; ++i) {
     dense(1 + dice.below(widest));
     if (dice.below(3) == 0 || (normed && i == sure)) norm();
-    if (dice.below(4) > 0) spec.push_back({.kind = kActivations[dice.below(5)]});
+    if (dice.below(4) > 0)
+      spec.push_back({.kind = kActivations[dice.below(std::ssize(kActivations))]});
     if (dice.below(5) == 0) norm();
     if (dice.below(4) == 0) passed_by = residual(dice, spec, norm, kActivations) || passed_by;
   }
@@ -163,6 +165,8 @@ class Plain {
     if (kind == LayerKind::relu) return std::max(z, 0.0);
     if (kind == LayerKind::leakyrelu) return z > 0 ? z : layer.slope * z;
     if (kind == LayerKind::tanh) return std::tanh(z);
+    if (kind == LayerKind::sigmoid) return 1 / (1 + std::exp(-z));
+    if (kind == LayerKind::softplus) return z > 30 ? z : std::log1p(std::exp(z));
     if (kind == LayerKind::gelu) return 0.5 * z * std::erfc(-z / std::sqrt(2.0));
     return z / (1 + std::exp(-z));
   }
@@ -175,6 +179,8 @@ class Plain {
     if (kind == LayerKind::gelu)
       return 0.5 * std::erfc(-z / std::sqrt(2.0)) + z * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
     const double sigmoid = 1 / (1 + std::exp(-z));
+    if (kind == LayerKind::sigmoid) return sigmoid * (1 - sigmoid);
+    if (kind == LayerKind::softplus) return sigmoid;
     return sigmoid + (z == 0 ? 0 : z * sigmoid * (1 - sigmoid));
   }
 

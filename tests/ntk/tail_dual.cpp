@@ -15,8 +15,8 @@ namespace keel {
 namespace {
 
 TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
-  for (LayerKind phi :
-       {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu, LayerKind::tanh})
+  for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
+                        LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus})
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
       CAPTURE(static_cast<int>(phi));
       CAPTURE(seed);
@@ -41,6 +41,8 @@ TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
         const double p = (phi == LayerKind::relu        ? std::max(z, 0.0)
                           : phi == LayerKind::leakyrelu ? std::max(z, slope * z)
                           : phi == LayerKind::tanh      ? std::tanh(z)
+                          : phi == LayerKind::sigmoid   ? 1 / (1 + std::exp(-z))
+                          : phi == LayerKind::softplus  ? (z > 30 ? z : std::log(1 + std::exp(z)))
                           : phi == LayerKind::gelu ? z * 0.5 * (1 + std::erf(z / std::sqrt(2.0)))
                                                    : z / (1 + std::exp(-z))) -
                          problem.centre;
@@ -74,8 +76,8 @@ TEST_CASE("scalar_maximum: far from 0, narrow, wide, and of a unit that never ch
   const ScalarProblem tanh{.phi = LayerKind::tanh, .w = -1, .theta = -0.25, .scale = 1e9};
   CHECK(scalar_maximum(tanh, 1e-9).value == doctest::Approx(0.75).epsilon(1e-6));
   CHECK(scalar_maximum(tanh, 1e-9).value >= 0.75);
-  for (LayerKind phi :
-       {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu, LayerKind::tanh}) {
+  for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
+                        LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus}) {
     // scale 0: phi is a constant, and the parabola -y^2 - y/2 + is largest at -1/4
     const ScalarProblem constant{
         .phi = phi, .w = 2, .sigma = 0.5, .kappa = 1, .origin = 3, .scale = 0};
@@ -185,6 +187,7 @@ TEST_CASE(
        {"dense(6) layernorm relu dense(1)", "dense(6) relu layernorm gelu dense(1)",
         "dense(6) layernorm relu dense(5) relu dense(1)",
         "dense(6) relu layernorm silu dense(4) silu dense(1)",
+        "dense(6) relu layernorm softplus dense(4) sigmoid dense(1)",
         "dense(6) layernorm dense(7) relu dense(1)",
         "dense(6) layernorm gelu dense(3) relu dense(4) relu dense(1)",
         "dense(6) layernorm leakyrelu(slope=0.3) dense(5) tanh dense(1)",
