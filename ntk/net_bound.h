@@ -1,7 +1,7 @@
 // A proved bound of one given net: whatever its input, each output stays within an interval. It
-// takes a Layer Norm, an RMSNorm or a tanh that no residual passes by; all that stands behind the
-// last norm, or else the first tanh, is bounded over everything that it can give
-// (docs/certificate.md).
+// takes a Layer Norm, an RMSNorm, a tanh or a sigmoid that no residual passes by; all that stands
+// behind the last norm, or else the first tanh or sigmoid, is bounded over everything that it can
+// give (docs/certificate.md).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ struct NetBoundOptions {
   std::int64_t unit_steps = 150;  ///< and of a hidden unit's
   /// More of both, where the norm's image is bounded as well.
   std::int64_t image_steps = 2000, unit_image_steps = 500;
-  /// Of two or more layers of units behind the norm, or one behind the tanh: the pieces of it that
-  /// are looked at to tighten the outputs' ends, all in all, and the steps on each. 0: none.
+  /// Of two or more layers of units behind the norm, or one behind the tanh or sigmoid: the pieces
+  /// of it that are looked at to tighten the outputs' ends, all in all, and the steps on each. 0:
+  /// none.
   std::int64_t pieces = 32, piece_steps = 200;
 };
 
@@ -35,10 +36,9 @@ struct NetBound {
 };
 
 /// The interval of each output of a net of one member, for every input, as real arithmetic has it;
-/// no intervals where it has no Layer Norm, RMSNorm or tanh that no residual passes by, behind all
-/// norms within residuals:
-/// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own.
-/// Throws keel::Error for an ensemble.
+/// no intervals where it has no Layer Norm, RMSNorm, tanh or sigmoid that no residual passes by,
+/// behind all norms within residuals: computed in double and widened by 1e-9 of all that was
+/// summed; float32 rounds on its own. Throws keel::Error for an ensemble.
 NetBound bound_net(const Net& net, const NetBoundOptions& options = {});
 
 }  // namespace keel

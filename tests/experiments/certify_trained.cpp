@@ -132,7 +132,7 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
   }
 }
 
-TEST_CASE("certify trained: an RMSNorm bounds a net, too, and a tanh without any norm") {
+TEST_CASE("certify trained: an RMSNorm bounds a net, too, and a tanh or sigmoid without any norm") {
   struct Case {
     const char *net, *said, *by;
     int word;
@@ -144,6 +144,9 @@ TEST_CASE("certify trained: an RMSNorm bounds a net, too, and a tanh without any
              0.3},
         Case{"dense(16) leakyrelu(slope=0.1) dense(8) tanh dense(8) relu dense(1)",
              "by the tanh at word 4: its 8 units stay within -1 and 1; dual, 1 layer", "tanh", 4,
+             0.2},
+        Case{"dense(16) softplus dense(8) sigmoid dense(1)",
+             "by the sigmoid at word 4: its 8 units stay within 0 and 1; linear", "sigmoid", 4,
              0.2}}) {
     CAPTURE(of.net);
     const Trained net(of.net, "xy");
