@@ -157,8 +157,7 @@ std::string findings_text(const Findings& found, const Standardiser& units, doub
   if (!found.supremum.searched && found.supremum.proved.growth == 1)
     text +=
         "behind a tanh or sigmoid Theta(x, x) grows like |x|, also where a norm follows: of f, "
-        "which may be "
-        "bounded, nothing is proved\n";
+        "which may be bounded, nothing is proved\n";
   if (found.supremum.searched)
     text += "nets of finite width: nothing is proved (--mode infinite and trained do)\n";
   return text + exceed_line(attack, units);
@@ -206,8 +205,7 @@ Run declare_certify(CLI::App& app) {
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
       "far from the data; without a Layer Norm or RMSNorm that no residual passes by, or behind a "
       "tanh or sigmoid, there is none. Of --mode empirical nothing is proved.\n--mode trained "
-      "bounds the very "
-      "net of --weights "
+      "bounds the very net of --weights "
       "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
       "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "
       "a transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "

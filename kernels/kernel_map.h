@@ -24,7 +24,7 @@ struct KernelMap {
   // gain m m' is the same in all units.
   double gain = 0;
   double leak = 0;              // relu: phi(u) = leak u below 0
-  Mixture mixture{};            // mixture: phi(u) = u F(u); integral: that of F
+  Mixture mixture{};            // mixture: phi(u) = u F(u); integral: that of F up to u
   double slope = 1, shift = 0;  // distribution: phi(u) = slope (2 F(u) - 1) + shift
 
   double eps = 0, centred = 1;  // layer_norm; centred 0: RMSNorm, which takes no mean away

@@ -157,7 +157,8 @@ struct Pairs {
       f(std::integral_constant<Form, Form::integral>());
     else
       either(g, form == Form::distribution, [&](auto odd) {
-        f(std::integral_constant < Form, odd ? Form::distribution : Form::product > ());
+        constexpr Form kOf = odd ? Form::distribution : Form::product;
+        f(std::integral_constant<Form, kOf>());
       });
   }
 

@@ -91,7 +91,9 @@ TEST_CASE("certificate: every form holds under a ridge that leaves next to nothi
 TEST_CASE("certificate: random and gradient search do not break it, wherever the LN stands") {
   for (const char* spec : {kBounded, "dense(8) relu layernorm dense(8) relu dense(1)",
                            "dense(8) gelu dense(8) layernorm(affine=0) gelu dense(1)",
-                           "dense(8) layernorm silu dense(8) layernorm silu dense(1)"}) {
+                           "dense(8) layernorm silu dense(8) layernorm silu dense(1)",
+                           "dense(8) layernorm sigmoid dense(8) layernorm softplus dense(1)",
+                           "dense(8) softplus layernorm dense(1)"}) {
     CAPTURE(spec);
     const Problem problem(spec);
     const Certificate certificate = certify(*problem.regression, problem.kernel->supremum().value);
