@@ -181,6 +181,11 @@ void through_distribution_or_integral(const KernelMap& map, DiagonalCell& c) {
     return k > 0 ? at.value / k : at.value > 0 ? kInfinity : at.slope;
   };
   const Enclosure value_over_k{over_k(hi, c.k.hi), over_k(lo, c.k.lo)};
+  // Narrow far out, as `mean` is where phi hardly varies: E[phi]^2 / q falls, too.
+  const auto mean_squared_over = [&](const MomentsAt& at, double k) {
+    return k > 0 ? at.mean * at.mean / k : kInfinity;
+  };
+  const Enclosure mean_over_k{mean_squared_over(hi, c.k.hi), mean_squared_over(lo, c.k.lo)};
   // The variance over q is the mean of E[phi' phi'] over correlations from 0 to 1 (dK/dk is that),
   // of which each moves with q as E[phi'^2] does.
   const auto varied_over_k = [&](const MomentsAt& at, double k) {
@@ -191,7 +196,7 @@ void through_distribution_or_integral(const KernelMap& map, DiagonalCell& c) {
                        varied_over_k(most, falls ? c.k.lo : c.k.hi)};
   const Enclosure ratio = c.ratio * (slope / of_k);
   through_activation(map, {value, slope, value_over_k, lo.cross}, c);
-  c.mean = mean;
+  c.mean = hi.mean != 0 ? both(mean, mean_over_k / value_over_k) : mean;
   c.varied = {hi.mean != 0, {lo.variance, hi.variance}, ratio};
   if (map.gain > 0) c.varied.ratio = {0, kInfinity};
 }

@@ -167,6 +167,8 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
         "dense(8) layernorm tanh dense(8) relu dense(1)",
         "dense(8) layernorm sigmoid dense(8) layernorm sigmoid dense(1)",
         "dense(8) softplus layernorm dense(8) softplus rmsnorm dense(1)",
+        "dense(8) softplus residual(dense(8) softplus dense(8)) layernorm dense(1)",
+        "dense(8) residual(relu dense(8)) softplus residual(dense(8)) layernorm dense(1)",
         "dense(8) residual(softplus dense(8)) layernorm sigmoid layernorm dense(1)",
         "dense(8) relu dense(8) layernorm tanh layernorm dense(1)",
         "dense(8) residual(layernorm relu dense(8)) residual(layernorm relu dense(8)) layernorm "
