@@ -3,6 +3,8 @@
 // kink at 0: as exact for inputs that are parallel to 1e-15 as for any others.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -129,6 +131,15 @@ auto plane_mean(double q1, double q2, double k, F f) {
     return density(x) *
            line([&](Real y) { return density(y) * f(first * x, tilt * x + second * y); });
   });
+}
+
+/// Checks it, too.
+inline bool near(double got, Real wanted, double tolerance) {
+  CAPTURE(got);
+  CAPTURE(static_cast<double>(wanted));
+  const bool close = std::abs(got - wanted) <= tolerance;
+  CHECK(close);
+  return close;
 }
 
 }  // namespace quadrature
