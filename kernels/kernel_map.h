@@ -9,8 +9,9 @@
 namespace keel {
 
 struct KernelMap {
-  enum class Kind { dense, relu, mixture, distribution, integral, layer_norm, keep, add };
+  enum class Kind { dense, relu, mixture, layer_norm, keep, add };
   Kind kind = Kind::dense;
+  Form form = Form::product;  // mixture: what phi(u) is
 
   // dense: K <- weight K + bias, Theta <- weight Theta + from_k K + constant, K that from before.
   double weight = 1, bias = 0, from_k = 0;
@@ -19,23 +20,24 @@ struct KernelMap {
   // keep: K and Theta are kept. add: K <- K + K kept, Theta <- Theta + from_k K + Theta kept + gain
   // K kept, K that from before: of what a residual made, and what it was given.
 
-  // relu, mixture, distribution, integral: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi'].
-  // layer_norm: of gain u u', which stays with its unit, what the mean that is taken away leaves:
-  // gain m m' is the same in all units.
+  // relu, mixture: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi']. layer_norm: of gain u u',
+  // which stays with its unit, what the mean that is taken away leaves: gain m m' is the same in
+  // all units.
   double gain = 0;
   double leak = 0;              // relu: phi(u) = leak u below 0
-  Mixture mixture{};            // mixture: phi(u) = u F(u); integral: that of F up to u
-  double slope = 1, shift = 0;  // distribution: phi(u) = slope (2 F(u) - 1) + shift
+  Mixture mixture{};            // F
+  double slope = 1, shift = 0;  // of a distribution: phi(u) = slope (2 F(u) - 1) + shift
 
   double eps = 0, centred = 1;  // layer_norm; centred 0: RMSNorm, which takes no mean away
 
   /// Rows of a table that keep what the map needs of each input: q for relu; q and 1 / (q + s^2) of
-  /// each term where there is a mixture; the mean and 1 / standard deviation for layer_norm.
+  /// each term for mixture; the mean and 1 / standard deviation for layer_norm.
   KEEL_HD int rows() const {
-    if (mixes()) return 1 + mixture.terms;
     switch (kind) {
       case Kind::relu:
         return 1;
+      case Kind::mixture:
+        return 1 + mixture.terms;
       case Kind::layer_norm:
         return 2;
       default:
@@ -43,16 +45,8 @@ struct KernelMap {
     }
   }
 
-  KEEL_HD bool mixes() const {
-    return kind == Kind::mixture || kind == Kind::distribution || kind == Kind::integral;
-  }
-
-  /// Of one that mixes.
-  KEEL_HD Form form() const {
-    return kind == Kind::mixture        ? Form::product
-           : kind == Kind::distribution ? Form::distribution
-                                        : Form::integral;
-  }
+  /// Whether phi has a mean that does not vanish with u: sigmoid and softplus.
+  bool offset() const { return kind == Kind::mixture && (form == Form::integral || shift != 0); }
 };
 
 struct PairState {
@@ -123,11 +117,9 @@ KEEL_HD void follow(const KernelMap& map, Diagonal& d, Emit emit) {
       s = through_relu(map.leak != 0, map, s, q, q);
       mean = (1 - map.leak) * std::sqrt(q) * detail::kOverRootTwoPi;
       break;
-    case KernelMap::Kind::mixture:
-    case KernelMap::Kind::distribution:
-    case KernelMap::Kind::integral: {
+    case KernelMap::Kind::mixture: {
       emit(0, q);
-      const Form form = map.form();
+      const Form form = map.form;
       mean = map.shift;
       PairState sum{0, 0};
       for (int t = 0; t < map.mixture.terms; ++t) {

@@ -100,9 +100,7 @@ struct Pairs {
           });
           break;
         case KernelMap::Kind::mixture:
-        case KernelMap::Kind::distribution:
-        case KernelMap::Kind::integral:
-          of_form(g, map.form(), [&](auto form) {
+          of_form(g, map.form, [&](auto form) {
             map.gain != 0 ? mixture<true>(g, form, map, at, count, a, b, k, t)
                           : mixture<false>(g, form, map, at, count, a, b, k, t);
           });
@@ -238,8 +236,8 @@ KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::
   table_rows_ = 3;
   for (const KernelMap& map : maps_) {
     const int terms = map.mixture.terms;
-    check(!map.mixes() || (terms >= 0 && terms <= Mixture::kMost), "kernel_maps",
-          "got a mixture of {} terms, wanted 0 to {}", terms, int{Mixture::kMost});
+    check(map.kind != KernelMap::Kind::mixture || (terms >= 0 && terms <= Mixture::kMost),
+          "kernel_maps", "got a mixture of {} terms, wanted 0 to {}", terms, int{Mixture::kMost});
     table_rows_ += map.rows();
   }
   std::vector<double> bytes(maps_.size() * sizeof(KernelMap) / sizeof(double));

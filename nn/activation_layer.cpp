@@ -31,16 +31,19 @@ KernelMap map_of(const LayerSpec& spec) {
       map.mixture = spec.kind == LayerKind::gelu ? kGeluMixture : kLogisticMixture;
       break;
     case LayerKind::tanh:
-      map.kind = KernelMap::Kind::distribution;
+      map.kind = KernelMap::Kind::mixture;
+      map.form = Form::distribution;
       map.mixture = kTanhMixture;
       break;
     case LayerKind::sigmoid:  // (1 + tanh(u/2)) / 2
-      map.kind = KernelMap::Kind::distribution;
+      map.kind = KernelMap::Kind::mixture;
+      map.form = Form::distribution;
       map.mixture = kLogisticMixture;
       map.slope = map.shift = 0.5;
       break;
     case LayerKind::softplus:
-      map.kind = KernelMap::Kind::integral;
+      map.kind = KernelMap::Kind::mixture;
+      map.form = Form::integral;
       map.mixture = kLogisticMixture;
       break;
     default:
@@ -91,7 +94,7 @@ KernelMap ActivationLayer::kernel_map(KernelContext& context) const {
   map.gain = context.gain;
   context.gaussian = false;
   context.gain = 0;
-  context.offset = spec_.kind == LayerKind::sigmoid || spec_.kind == LayerKind::softplus;
+  context.offset = map.offset();
   return map;
 }
 

@@ -52,31 +52,64 @@ void through_relu(const KernelMap& map, DiagonalCell& c) {
   c.mean = {mean, mean};
 }
 
-/// A mixture at one variance q. E[phi'^2] is `angle`, which rises with q, plus sums of products of
+/// Of a mixture at one variance q: E[phi^2], which rises with q, E[phi'^2] and E[u^2 phi'^2];
+/// E[phi], and, but for products, E[phi^2] without the square of that.
+struct MomentsAt : Moments {
+  double mean, variance = 0;
+};
+
+// Of two terms of softplus: K, whose k is q, less its value where k is 0.
+double integrals_covariance(double q, MixtureTerm s, MixtureTerm t) {
+  const double n = q * (s.s2 + t.s2) + s.s2 * t.s2, w = std::sqrt(n);
+  const double at_0 = 1 / std::sqrt(s.over * t.over);
+  return (q * upper_angle(w, -q) - q * (q / (w + at_0))) * detail::kOverTwoPi;
+}
+
+MomentsAt moments_at(const KernelMap& map, double q) {
+  const Mixture& mixture = map.mixture;
+  MomentsAt sum{{0, 0, 0}, map.shift};
+  for (int t = 0; t < mixture.terms; ++t) {
+    const MixtureTerm s{mixture.scale2[t], 1 / (q + mixture.scale2[t])};
+    sum.mean += mixture.weight[t] * mixture_mean(map.form, q, s);
+    for (int u = 0; u < mixture.terms; ++u) {
+      const MixtureTerm other{mixture.scale2[u], 1 / (q + mixture.scale2[u])};
+      const Moments m = mixture_moments<true>(map.form, q, s, q, other, q);
+      const double weight = mixture.weight[t] * mixture.weight[u];
+      sum.value += weight * m.value;
+      sum.slope += weight * m.slope;
+      sum.cross += weight * m.cross;
+      sum.variance +=
+          weight * (map.form == Form::integral ? integrals_covariance(q, s, other) : m.value);
+    }
+  }
+  const double square = map.slope * map.slope;  // 1 but for a distribution's
+  sum.value = square * sum.value + map.shift * map.shift;
+  sum.slope *= square;
+  sum.cross *= square;
+  sum.variance *= square;
+  return sum;
+}
+
+/// A product at one variance q. E[phi'^2] is `angle`, which rises with q, plus sums of products of
 /// `rising` and `falling` factors.
-struct MixtureAt {
-  double value = 0, mean = 0, cross = 0, angle = 0;
+struct ProductAt : MomentsAt {
+  double angle = 0;
   double rising[Mixture::kMost * Mixture::kMost], falling[Mixture::kMost * Mixture::kMost];
 
-  MixtureAt(const Mixture& mixture, double q) {
+  ProductAt(const KernelMap& map, double q) : MomentsAt(moments_at(map, q)) {
+    const Mixture& mixture = map.mixture;
     int pair = 0;
-    for (int t = 0; t < mixture.terms; ++t) {
-      const MixtureTerm s{mixture.scale2[t], 1 / (q + mixture.scale2[t])};
-      mean += mixture.weight[t] * mixture_mean(Form::product, q, s);
+    for (int t = 0; t < mixture.terms; ++t)
       for (int u = 0; u < mixture.terms; ++u, ++pair) {
         const double weight = mixture.weight[t] * mixture.weight[u];
-        const MixtureTerm other{mixture.scale2[u], 1 / (q + mixture.scale2[u])};
-        const Moments m = mixture_moments<true>(Form::product, q, s, q, other, q);
-        const double over = std::sqrt(s.over * other.over);
-        const double d = q * (s.s2 + other.s2) + s.s2 * other.s2, v = std::sqrt(d) * over;
-        const double ab = s.s2 * s.over * other.s2 * other.over;
-        value += weight * m.value;
-        cross += weight * m.cross;
+        const double s2 = mixture.scale2[t], t2 = mixture.scale2[u];
+        const double of_s = 1 / (q + s2), of_t = 1 / (q + t2), over = std::sqrt(of_s * of_t);
+        const double d = q * (s2 + t2) + s2 * t2, v = std::sqrt(d) * over;
+        const double ab = s2 * of_s * t2 * of_t;
         angle += weight * upper_angle(std::sqrt(d), -q) * detail::kOverTwoPi;
         rising[pair] = weight * q * over * detail::kOverTwoPi;
         falling[pair] = v + ab / v * (1 + 1 / (v * v));
       }
-    }
   }
 };
 
@@ -101,8 +134,8 @@ void through_activation(const KernelMap& map, const Activated& of, DiagonalCell&
   c.ratio = both(c.ratio, c.theta / c.k);
 }
 
-void through_mixture(const KernelMap& map, DiagonalCell& c) {
-  const MixtureAt lo(map.mixture, c.k.lo), hi(map.mixture, c.k.hi);
+void through_product(const KernelMap& map, DiagonalCell& c) {
+  const ProductAt lo(map, c.k.lo), hi(map, c.k.hi);
   Enclosure slope{lo.angle, hi.angle};
   for (int pair = 0; pair < map.mixture.terms * map.mixture.terms; ++pair) {
     slope.lo += lo.rising[pair] * hi.falling[pair];
@@ -120,46 +153,6 @@ void through_mixture(const KernelMap& map, DiagonalCell& c) {
   c.mean = mean_over_k / value_over_k;
 }
 
-/// At one variance q: E[phi^2], which rises with q, E[phi'^2] and E[u^2 phi'^2]; E[phi], and
-/// E[phi^2] without the square of that.
-struct MomentsAt : Moments {
-  double mean, variance = 0;
-};
-
-// Of two terms of softplus: K, whose k is q, less its value where k is 0.
-double integrals_covariance(double q, MixtureTerm s, MixtureTerm t) {
-  const double n = q * (s.s2 + t.s2) + s.s2 * t.s2, w = std::sqrt(n);
-  const double at_0 = 1 / std::sqrt(s.over * t.over);
-  return (q * upper_angle(w, -q) - q * (q / (w + at_0))) * detail::kOverTwoPi;
-}
-
-MomentsAt moments_at(const KernelMap& map, double q) {
-  const Mixture& mixture = map.mixture;
-  MomentsAt sum{{0, 0, 0}, map.shift};
-  for (int t = 0; t < mixture.terms; ++t) {
-    const MixtureTerm s{mixture.scale2[t], 1 / (q + mixture.scale2[t])};
-    sum.mean += mixture.weight[t] * mixture_mean(map.form(), q, s);
-    for (int u = 0; u < mixture.terms; ++u) {
-      const Moments m = mixture_moments<true>(map.form(), q, s, q,
-                                              {mixture.scale2[u], 1 / (q + mixture.scale2[u])}, q);
-      const double weight = mixture.weight[t] * mixture.weight[u];
-      sum.value += weight * m.value;
-      sum.slope += weight * m.slope;
-      sum.cross += weight * m.cross;
-      sum.variance += weight * (map.form() == Form::integral
-                                    ? integrals_covariance(
-                                          q, s, {mixture.scale2[u], 1 / (q + mixture.scale2[u])})
-                                    : m.value);
-    }
-  }
-  const double square = map.slope * map.slope;  // 1 but for a distribution's
-  sum.value = square * sum.value + map.shift * map.shift;
-  sum.slope *= square;
-  sum.cross *= square;
-  sum.variance *= square;
-  return sum;
-}
-
 // The square of E[phi], which does not fall with q, as a share of E[phi^2]: 1 where phi hardly
 // varies.
 Enclosure share_of_mean(const MomentsAt& lo, const MomentsAt& hi) {
@@ -174,7 +167,7 @@ Enclosure share_of_mean(const MomentsAt& lo, const MomentsAt& hi) {
 // E[phi'^2] of q = 0, or, where phi(0) is not 0, from infinity.
 void through_distribution_or_integral(const KernelMap& map, DiagonalCell& c) {
   const MomentsAt lo = moments_at(map, c.k.lo), hi = moments_at(map, c.k.hi);
-  const bool falls = map.kind == KernelMap::Kind::distribution;
+  const bool falls = map.form == Form::distribution;
   const Enclosure slope{falls ? hi.slope : lo.slope, falls ? lo.slope : hi.slope};
   const Enclosure value{lo.value, hi.value}, mean = share_of_mean(lo, hi);
   const auto over_k = [&](const MomentsAt& at, double k) {
@@ -196,13 +189,13 @@ void through_distribution_or_integral(const KernelMap& map, DiagonalCell& c) {
                        varied_over_k(most, falls ? c.k.lo : c.k.hi)};
   const Enclosure ratio = c.ratio * (slope / of_k);
   through_activation(map, {value, slope, value_over_k, lo.cross}, c);
-  c.mean = hi.mean != 0 ? both(mean, mean_over_k / value_over_k) : mean;
-  c.varied = {hi.mean != 0, {lo.variance, hi.variance}, ratio};
+  c.mean = map.offset() ? both(mean, mean_over_k / value_over_k) : mean;
+  c.varied = {map.offset(), {lo.variance, hi.variance}, ratio};
   if (map.gain > 0) c.varied.ratio = {0, kInfinity};
 }
 
 void through_layer_norm(const KernelMap& map, const Varied& varied, DiagonalCell& c) {
-  const Enclosure kept{1 - map.centred * c.mean.hi, 1 - map.centred * c.mean.lo};  // >= 0
+  const Enclosure kept{1 - map.centred * c.mean.hi, 1 - map.centred * c.mean.lo};
   Enclosure variance = c.k * kept;
   const auto scaled = [&](double v) { return v > 0 ? v / (v + map.eps) : 0; };
   const Enclosure constant{map.constant, map.constant};
@@ -250,9 +243,7 @@ void through(const KernelMap& map, DiagonalCell& c, DiagonalCell& kept) {
     case KernelMap::Kind::relu:
       return through_relu(map, c);
     case KernelMap::Kind::mixture:
-      return through_mixture(map, c);
-    case KernelMap::Kind::distribution:
-    case KernelMap::Kind::integral:
+      if (map.form == Form::product) return through_product(map, c);
       return through_distribution_or_integral(map, c);
     case KernelMap::Kind::layer_norm:
       return through_layer_norm(map, varied, c);

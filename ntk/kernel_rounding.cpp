@@ -41,6 +41,7 @@ double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, 
   double of_mean = 1, kept_of_mean = 1;
   bool offset = false, kept_offset = false;
   double kept_sum = 0, kept_cosine = 0;
+  const auto slope_of_relu = [&] { return std::sqrt(2 * cosine) / std::numbers::pi; };
   const auto largest_q = [&] {
     double largest = 0;
     for (double q : table[row].to_vector<double>()) largest = std::max(largest, q);
@@ -62,33 +63,28 @@ double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, 
         offset = false;
         break;
       case KernelMap::Kind::relu:
-      case KernelMap::Kind::mixture: {
         cosine += kRounded;
-        const double angle = std::sqrt(2 * cosine) / std::numbers::pi;
-        if (map.kind == KernelMap::Kind::relu)
-          sum += angle;
-        else
-          sum += std::min(2 * angle,
-                          1.5 * std::sqrt(largest_q() / smallest_scale2(map.mixture)) * cosine);
+        sum += slope_of_relu();
         of_mean = kOfMean;
         offset = false;
         break;
-      }
-      case KernelMap::Kind::integral:
-        cosine += kRounded;
-        sum += std::min(2 * std::sqrt(2 * cosine) / std::numbers::pi,
-                        1.5 * std::sqrt(largest_q() / smallest_scale2(map.mixture)) * cosine);
-        if (map.gain > 0) sum += 6 * cosine;
-        of_mean = 2;
-        offset = true;
-        break;
-      case KernelMap::Kind::distribution: {
+      case KernelMap::Kind::mixture: {
         const double q = largest_q(), scale2 = smallest_scale2(map.mixture);
-        sum += std::min(1.0, (map.gain > 0 ? 3 : 1) * q / (2 * scale2) * cosine);
-        cosine = std::min(2.0, 2 * (1 + std::sqrt(q / scale2)) * cosine + kRounded);
-        sum += cosine;
-        of_mean = 1;
-        offset = map.shift != 0;
+        if (map.form == Form::distribution) {
+          sum += std::min(1.0, (map.gain > 0 ? 3 : 1) * q / (2 * scale2) * cosine);
+          cosine = std::min(2.0, 2 * (1 + std::sqrt(q / scale2)) * cosine + kRounded);
+          sum += cosine;
+          of_mean = 1;
+        } else {
+          cosine += kRounded;
+          sum += std::min(2 * slope_of_relu(), 1.5 * std::sqrt(q / scale2) * cosine);
+          of_mean = kOfMean;
+        }
+        if (map.form == Form::integral) {
+          if (map.gain > 0) sum += 6 * cosine;
+          of_mean = 2;
+        }
+        offset = map.offset();
         break;
       }
       case KernelMap::Kind::layer_norm:

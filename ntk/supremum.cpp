@@ -27,8 +27,8 @@ void follow(const KernelMap& map, Growth& g, Growth& kept) {
     case KernelMap::Kind::layer_norm:
       g = {0, g.theta - g.k};
       break;
-    case KernelMap::Kind::distribution:
-      g = {0, g.theta - 0.5 * g.k};
+    case KernelMap::Kind::mixture:
+      if (map.form == Form::distribution) g = {0, g.theta - 0.5 * g.k};
       break;
     case KernelMap::Kind::keep:
       kept = g;
@@ -65,8 +65,7 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   for (const KernelMap& map : maps) {
     without_eps = without_eps || (map.kind == KernelMap::Kind::layer_norm && map.eps == 0);
     follow(map, growth, kept);
-    const bool offsets = map.kind == KernelMap::Kind::integral || map.shift != 0;
-    offset = offsets || (offset && map.kind != KernelMap::Kind::dense);
+    offset = map.offset() || (offset && map.kind != KernelMap::Kind::dense);
     if (offset && map.kind == KernelMap::Kind::layer_norm && map.centred != 0 && map.eps > 0)
       rounding += 8 * std::numeric_limits<double>::epsilon() / map.eps;
   }

@@ -50,20 +50,20 @@ KernelMap leaky_map(double leak, double gain) {
 
 KernelMap tanh_map(double gain) {
   KernelMap map = mixture_map(kTanhMixture, gain);
-  map.kind = KernelMap::Kind::distribution;
+  map.form = Form::distribution;
   return map;
 }
 
 KernelMap sigmoid_map(double gain) {
   KernelMap map = mixture_map(kLogisticMixture, gain);
-  map.kind = KernelMap::Kind::distribution;
+  map.form = Form::distribution;
   map.slope = map.shift = 0.5;
   return map;
 }
 
 KernelMap softplus_map(double gain) {
   KernelMap map = mixture_map(kLogisticMixture, gain);
-  map.kind = KernelMap::Kind::integral;
+  map.form = Form::integral;
   return map;
 }
 
@@ -118,7 +118,7 @@ std::vector<KernelMap> all_maps() {
 }
 
 PairState mixed(const KernelMap& map, PairState s, const double* kept1, const double* kept2) {
-  const Form form = map.form();
+  const Form form = map.form;
   PairState sum{0, 0};
   for (int t = 0; t < map.mixture.terms; ++t)
     for (int u = 0; u < map.mixture.terms; ++u) {
@@ -148,8 +148,6 @@ PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, doub
         s = through_relu(map.leak != 0, map, s, kept1[0], kept2[0]);
         break;
       case KernelMap::Kind::mixture:
-      case KernelMap::Kind::distribution:
-      case KernelMap::Kind::integral:
         s = mixed(map, s, kept1, kept2);
         break;
       case KernelMap::Kind::layer_norm:

@@ -79,6 +79,13 @@ quadrature::Triple softplus_of(long double u) {
   return {std::max(u, 0.0L) + std::log1p(std::exp(-std::abs(u))), s, u * s};
 }
 
+void near_all(const Moments& m, const quadrature::Triple& exact, double value, double slope,
+              double cross) {
+  near(m.value, exact.value, value);
+  near(m.slope, exact.slope, slope);
+  near(m.cross, exact.cross, cross);
+}
+
 constexpr Case kCases[] = {{1, 1, 0.5}, {0.01, 9, -0.8}, {30, 12, 0.99}, {1e-12, 4, 0.7}};
 
 }  // namespace
@@ -91,10 +98,7 @@ TEST_CASE("silu: the mixture's moments are within the stated error of silu's own
     CAPTURE(c.q1);
     CAPTURE(c.rho);
     const Moments m = moments_of(kLogisticMixture, Form::product, c.q1, c.q2, c.k());
-    const quadrature::Triple exact = exact_moments(silu, c);
-    near(m.value, exact.value, 3.6e-8 * c.size());
-    near(m.slope, exact.slope, 1e-7);
-    near(m.cross, exact.cross, 6e-7 * c.size());
+    near_all(m, exact_moments(silu, c), 3.6e-8 * c.size(), 1e-7, 6e-7 * c.size());
   }
   for (double q : {1e-9, 0.4, 1.0, 77.0, 1e10}) {
     CAPTURE(q);
@@ -108,10 +112,7 @@ TEST_CASE("tanh: the mixture's moments are within the stated error of tanh's own
       CAPTURE(c.q1);
       CAPTURE(rho);
       const Moments m = moments_of(kTanhMixture, Form::distribution, c.q1, c.q2, c.k());
-      const quadrature::Triple exact = exact_moments(tanh_of, c);
-      near(m.value, exact.value, 8.6e-9);
-      near(m.slope, exact.slope, 1.06e-7);
-      near(m.cross, exact.cross, 1.8e-7);
+      near_all(m, exact_moments(tanh_of, c), 8.6e-9, 1.06e-7, 1.8e-7);
     }
 }
 
@@ -120,10 +121,8 @@ TEST_CASE("sigmoid: half of the mixture's, and a half") {
     CAPTURE(c.q1);
     CAPTURE(c.rho);
     const Moments m = moments_of(kLogisticMixture, Form::distribution, c.q1, c.q2, c.k());
-    const quadrature::Triple exact = exact_moments(sigmoid_of, c);
-    near(0.25 * m.value + 0.25, exact.value, 5e-9);
-    near(0.25 * m.slope, exact.slope, 3e-8);
-    near(0.25 * m.cross, exact.cross, 5e-8);
+    near_all({0.25 * m.value + 0.25, 0.25 * m.slope, 0.25 * m.cross}, exact_moments(sigmoid_of, c),
+             5e-9, 3e-8, 5e-8);
     CHECK(mean_of(kLogisticMixture, Form::distribution, c.q1) == 0);
     near(0.5, exact_mean(sigmoid_of, c.q1), 1e-15);
   }
@@ -134,10 +133,8 @@ TEST_CASE("softplus: the mixture's integral, whose moments are relu's of more va
     CAPTURE(c.q1);
     CAPTURE(c.rho);
     const Moments m = moments_of(kLogisticMixture, Form::integral, c.q1, c.q2, c.k());
-    const quadrature::Triple exact = exact_moments(softplus_of, c);
-    near(m.value, exact.value, 8.2e-9 * (2 + c.size()));
-    near(m.slope, exact.slope, 5e-9);
-    near(m.cross, exact.cross, 3.6e-8 * (2 + c.size()));
+    near_all(m, exact_moments(softplus_of, c), 8.2e-9 * (2 + c.size()), 5e-9,
+             3.6e-8 * (2 + c.size()));
     near(mean_of(kLogisticMixture, Form::integral, c.q1), exact_mean(softplus_of, c.q1), 8.2e-9);
   }
   // Of no variance: ln(2)^2, a slope of 1/4, and nothing that varies.
