@@ -138,6 +138,7 @@ std::string result_path(const std::string& folder, Device device, const std::str
 
 /// Sections, one per file. Each verifies what it is about to time and throws where that fails.
 void bench_layer_norm(Report& report, Device device, const Options& options);
+void bench_activation(Report& report, Device device, const Options& options);
 void bench_adam(Report& report, Device device, const Options& options);
 void bench_training_step(Report& report, Device device, const Options& options);
 void bench_transformer(Report& report, Device device, const Options& options);

@@ -2,11 +2,13 @@
 """The table of docs/certificate.md: trains each of its nets by keel, certifies it, prints a row.
 
     python3 bench/certificates.py --uci FOLDER [--protein CASP.csv] [--keel build/keel]
+                                  [--activations relu,tanh]
 
 FOLDER holds yacht/data.txt and concrete/data.txt of the UCI archive, CASP.csv is its protein data, with
 RMSD in a column of that name or in --protein-target. Without --protein its six rows are left out.
-tanh bounds a net by itself: it has rows without a norm. Residual nets have rows of yacht and concrete.
-Ends are rounded outward, what was found inward.
+tanh and sigmoid bound a net by themselves: they have rows without a norm. Residual nets have rows of
+yacht and concrete. --activations leaves only rows of those named. Ends are rounded outward, what was
+found inward.
 """
 import argparse
 import json
@@ -61,8 +63,13 @@ def main():
     parser.add_argument("--protein", type=Path, help="the CASP table")
     parser.add_argument("--protein-target", default="RMSD", help="its column, by name or from 0")
     parser.add_argument("--keel", type=Path, default=ROOT / "build/keel", help="the command")
+    every = ("relu", "gelu", "silu", "leakyrelu", "tanh", "sigmoid", "softplus")
+    parser.add_argument("--activations", type=lambda text: text.split(","), default=every,
+                        help="rows of these alone")
     given = parser.parse_args()
-    every = ("relu", "gelu", "silu", "leakyrelu", "tanh")
+    unknown = [word for word in given.activations if word not in every]
+    if unknown:
+        parser.error(f"--activations: got {unknown[0]}, wanted some of {','.join(every)}")
     full, batches = ("--epochs", 1000), ("--epochs", 200, "--batch", 1024)
     sets = [("yacht", given.uci / "yacht/data.txt", 6, every, full),
             ("concrete", given.uci / "concrete/data.txt", 8, every, full)]
@@ -77,8 +84,9 @@ def main():
         runs += [("relu", "rmsnorm", PLACES)]
         if training == full:
             runs += [("relu", "layernorm", RESIDUAL)]
+        runs = [run for run in runs if run[0] in given.activations]
         for activation, norm, places in runs:
-            for place in [*places, "none"] if activation == "tanh" else places:
+            for place in [*places, "none"] if activation in ("tanh", "sigmoid") else places:
                 cells = row(given.keel, name, table, target, activation, norm, place, training)
                 print("| " + " | ".join(cells) + " |", flush=True)
 

@@ -101,6 +101,7 @@ int run(const Arguments& arguments, const std::string& command) {
   std::optional<bench::Report> report;
   const std::vector<Section> sections =
       choose({{"layer_norm", [&] { bench::bench_layer_norm(*report, device, options); }},
+              {"activation", [&] { bench::bench_activation(*report, device, options); }},
               {"adam", [&] { bench::bench_adam(*report, device, options); }},
               {"training_step", [&] { bench::bench_training_step(*report, device, options); }},
               {"transformer", [&] { bench::bench_transformer(*report, device, options); }},

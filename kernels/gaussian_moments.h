@@ -45,10 +45,6 @@ inline constexpr Mixture kTanhMixture = [] {
   return tanh;
 }();
 
-// Inlined whatever their length: a loop that calls them does not vectorise. After KEEL_HD clang++
-// takes no [[gnu::always_inline]].
-#define KEEL_INLINE inline __attribute__((always_inline))
-
 namespace detail {
 inline constexpr double kOverTwoPi = 0.15915494309189533577;
 inline constexpr double kOverRootTwoPi = 0.39894228040143267794;

@@ -11,12 +11,15 @@ struct Gelu {
 
   template <class T>
   KEEL_HD static T value(T x) {
-    return x * normal_cdf(x);
+    const T above = normal_tail(x < T(0) ? -x : x).above;
+    return x * (x < T(0) ? above : T(1) - above);
   }
   template <class T>
-  KEEL_HD static T derivative(T x) {
-    constexpr T kInverseSqrt2Pi = T(0.39894228040143267794);
-    return normal_cdf(x) + x * kInverseSqrt2Pi * exponential(T(-0.5) * x * x);
+  KEEL_HD static T derivative(T x) {  // Phi(x) + x phi(x)
+    const T size = x < T(0) ? -x : x;
+    const NormalTail<T> tail = normal_tail(size);
+    const T left = tail.above - size * tail.density;
+    return x < T(0) ? left : T(1) - left;
   }
 };
 

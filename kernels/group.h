@@ -22,6 +22,10 @@
 #define KEEL_HD
 #endif
 
+// Inlined whatever its length: a loop that calls it does not vectorise. After KEEL_HD clang++ takes
+// no [[gnu::always_inline]].
+#define KEEL_INLINE inline __attribute__((always_inline))
+
 namespace keel {
 
 using std::int64_t;

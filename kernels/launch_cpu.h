@@ -48,7 +48,10 @@ void launch_on_threads(const Tiling& tiling, const Program& program) {
   const int64_t tiles = tiling.tiles(), parts = std::min(tiles, kParts);
 #pragma omp parallel for schedule(static)
   for (int64_t part = 0; part < parts; ++part) {
-    run_tiles(program, Group(), tiling, tiles * part / parts, tiles * (part + 1) / parts);
+    // A copy is this thread's alone: what is stored cannot change it, and its numbers stay in
+    // registers. g++ does not vectorise a loop that selects by one that it has to read again.
+    const Program own = program;
+    run_tiles(own, Group(), tiling, tiles * part / parts, tiles * (part + 1) / parts);
     if constexpr (std::is_same_v<Group, StreamingHostGroup>) stream_fence();
   }
 }

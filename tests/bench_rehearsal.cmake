@@ -15,7 +15,7 @@ if(NOT complete OR NOT rehearsal OR NOT failed EQUAL 0)
     "complete ${complete}, rehearsal ${rehearsal}, failed sections ${failed}; wanted ON, ON, 0")
 endif()
 
-set(sections "copy" "layer_norm forward" "layer_norm_relu backward" "adam" "training epoch"
+set(sections "copy" "layer_norm forward" "layer_norm_relu backward" "gelu forward" "softplus backward" "adam" "training epoch"
   "transformer step"
   "empirical NTK" "infinite NTK" "cholesky" "regression to" "exact regression"
   "  factor and refine, 300 inputs" "protein epoch"

@@ -44,36 +44,12 @@ def followed(norm, relu):
     return (lambda *arguments: functional.relu(norm(*arguments))) if relu else norm
 
 
-class Recorded:
-    """By autograd: `function` of x and the parameters."""
-
-    def __init__(self, function, *arguments):
-        self.function, self.arguments = function, arguments
-        self.leaves = [tensor.clone().requires_grad_() for tensor in arguments]
-        self.out = self.function(*self.leaves)
-
-    @torch.no_grad()
-    def forward(self):
-        return self.function(*self.arguments)
-
-    def backward(self, d_out):
-        return torch.autograd.grad(self.out, self.leaves, d_out, retain_graph=True)
-
-
-def compiled(function, *arguments):
-    import torch._functorch.config
-
-    torch._functorch.config.donated_buffer = False  # backward runs many times after one forward
-    torch._dynamo.reset()
-    return Recorded(torch.compile(function, fullgraph=True, dynamic=False), *arguments)
-
-
 def implementation(peer, norm, relu):
     """Makes one of x and the parameters; None: the peer has none."""
     if peer == "compile":
-        return lambda *arguments: compiled(followed(norm, relu), *arguments)
+        return lambda *arguments: torch_net.compiled(followed(norm, relu), *arguments)
     if norm is rms_norm:
-        return None if peer == "triton" else lambda *arguments: Recorded(followed(norm, relu), *arguments)
+        return None if peer == "triton" else lambda *arguments: torch_net.Recorded(followed(norm, relu), *arguments)
     if peer == "triton":
         from layer_norm_triton import Triton
         return lambda *arguments: Triton(*arguments, relu)

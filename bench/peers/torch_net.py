@@ -117,6 +117,30 @@ class Cases:
         })
 
 
+class Recorded:
+    """By autograd: `function` of x and the parameters."""
+
+    def __init__(self, function, *arguments):
+        self.function, self.arguments = function, arguments
+        self.leaves = [tensor.clone().requires_grad_() for tensor in arguments]
+        self.out = self.function(*self.leaves)
+
+    @torch.no_grad()
+    def forward(self):
+        return self.function(*self.arguments)
+
+    def backward(self, d_out):
+        return torch.autograd.grad(self.out, self.leaves, d_out, retain_graph=True)
+
+
+def compiled(function, *arguments):
+    import torch._functorch.config
+
+    torch._functorch.config.donated_buffer = False  # backward runs many times after one forward
+    torch._dynamo.reset()
+    return Recorded(torch.compile(function, fullgraph=True, dynamic=False), *arguments)
+
+
 def relu_net(norms):
     layers, fan_in = [], 1
     for normalised in norms:

@@ -1,4 +1,4 @@
-// keel's own float32 exp, tanh and normal distribution function against the standard library's
+// keel's own float32 exp, tanh and normal distribution against the standard library's
 // double.
 #include "../../kernels/math.h"
 #include "../../core/max_or_nan.h"
@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "../../keel.h"
 
@@ -25,19 +26,43 @@ TEST_CASE("exponential: 3e-7 relative over its range, 0 and infinity beyond") {
   CHECK(std::isnan(exponential(std::numeric_limits<float>::quiet_NaN())));
 }
 
-TEST_CASE("normal_cdf: 2e-7 absolute everywhere, small relative error in the left tail") {
-  double worst = 0, worst_tail = 0;
-  for (double x = -13; x < 13; x += 0.0019) {
+TEST_CASE("normal_tail: 4e-7 relative, and what x^2 is rounded by") {
+  double worst = 0, worst_density = 0;
+  for (double x = 0; x < 13; x += 0.0019) {
     const float at = static_cast<float>(x);
-    const double exact = 0.5 * std::erfc(-static_cast<double>(at) / std::sqrt(2.0));
-    worst = max_or_nan(worst, std::abs(normal_cdf(at) - exact));
-    if (x < 0)
-      worst_tail = max_or_nan(worst_tail, std::abs(normal_cdf(at) / exact - 1) / (1 + x * x));
+    const double size = at;
+    const NormalTail<float> got = normal_tail(at);
+    const auto off = [&](double value, double exact) {
+      return std::abs(value / exact - 1) / (1 + size * size);
+    };
+    worst = max_or_nan(worst, off(got.above, std::erfc(size / std::sqrt(2.0)) / 2));
+    worst_density =
+        max_or_nan(worst_density,
+                   off(got.density, std::exp(-size * size / 2) / std::sqrt(2 * std::numbers::pi)));
   }
-  CHECK(worst < 2e-7);
-  CHECK(worst_tail < 4e-7);
-  CHECK(normal_cdf(1e30f) == 1.0f);
-  CHECK(normal_cdf(-1e30f) == 0.0f);
+  CHECK(worst < 4e-7);
+  CHECK(worst_density < 3e-7);
+  CHECK(normal_tail(0.0f).above == doctest::Approx(0.5).epsilon(2e-7));
+  for (float far : {1e30f, std::numeric_limits<float>::infinity()}) {
+    CHECK(normal_tail(far).above == 0);
+    CHECK(normal_tail(far).density == 0);
+  }
+  CHECK(std::isnan(normal_tail(std::numeric_limits<float>::quiet_NaN()).above));
+}
+
+TEST_CASE("gelu: values and derivatives far out") {
+  const float infinite = std::numeric_limits<float>::infinity();
+  for (DType dtype : {DType::f32, DType::f64}) {
+    Tape tape;
+    const Var x =
+        tape.leaf(Tensor::from(std::vector<float>{-1e30f, -100, 100, 1e30f}, {4}).to(dtype));
+    const Var y = gelu(x);
+    CHECK(y.value().to_vector<float>() == std::vector<float>{0, 0, 100, 1e30f});
+    GradientSink gradients;
+    tape.backward(y, Tensor::full({4}, 1, dtype), gradients);
+    CHECK(gradients[x].to_vector<float>() == std::vector<float>{0, 0, 1, 1});
+    CHECK(gelu(Tensor::full({1}, infinite, dtype)).value().item() == infinite);
+  }
 }
 
 TEST_CASE("hyperbolic_tangent: 3e-7 relative, at any size") {

@@ -1,0 +1,142 @@
+// Each activation, forward and backward, against a copy and PyTorch.
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "../core/random.h"
+#include "../keel.h"
+#include "bench.h"
+#include "peer.h"
+
+namespace keel::bench {
+namespace {
+
+constexpr double kSlope = 0.01;  // leaky relu's, as SLOPE of the peers' script
+
+double normal_distribution(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// An op, and what it is to be held to, in double.
+struct Activation {
+  const char* name;
+  Var (*op)(const Var&);
+  double (*value)(double);
+  double (*derivative)(double);
+};
+
+constexpr std::array<Activation, 7> kActivations = {{
+    {"relu", [](const Var& x) { return relu(x); }, [](double x) { return std::max(x, 0.0); },
+     [](double x) { return x > 0 ? 1.0 : 0.0; }},
+    {"leakyrelu", [](const Var& x) { return leaky_relu(x, kSlope); },
+     [](double x) { return std::max(x, kSlope * x); },
+     [](double x) { return x > 0 ? 1.0 : kSlope; }},
+    {"gelu", [](const Var& x) { return gelu(x); },
+     [](double x) { return x * normal_distribution(x); },
+     [](double x) {
+       const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+       return normal_distribution(x) + x * density;
+     }},
+    {"silu", [](const Var& x) { return silu(x); }, [](double x) { return x * logistic(x); },
+     [](double x) { return logistic(x) * (1 + x * logistic(-x)); }},
+    {"tanh", [](const Var& x) { return tanh(x); }, [](double x) { return std::tanh(x); },
+     [](double x) { return 1 / (std::cosh(x) * std::cosh(x)); }},
+    {"sigmoid", [](const Var& x) { return sigmoid(x); }, logistic,
+     [](double x) { return logistic(x) * logistic(-x); }},
+    {"softplus", [](const Var& x) { return softplus(x); },
+     [](double x) { return std::log1p(std::exp(x)); }, logistic},
+}};
+
+std::string row_name(const Activation& activation, const char* pass, const Shape& shape,
+                     Device device) {
+  return fmt::format("{} {}, {} x {}{}", activation.name, pass, shape[0], shape[1],
+                     on_threads(device));
+}
+
+std::string case_name(const Activation& activation, const char* pass, const Shape& shape) {
+  return fmt::format("{} {} {}x{}", activation.name, pass, shape[0], shape[1]);
+}
+
+// The last row of both passes: a wrong op is not worth timing.
+void verify(const Activation& activation, const Tensor& x, const Tensor& d_out) {
+  Tape tape;
+  GradientSink gradients;
+  const Var leaf = tape.leaf(x), out = activation.op(leaf);
+  tape.backward(out, d_out, gradients);
+  const auto row = [&](const Tensor& t) { return t[x.size(0) - 1].to_vector<double>(); };
+  const std::vector<double> at = row(x), d = row(d_out), got = row(out.value()),
+                            d_got = row(gradients[leaf]);
+  const auto hold = [&](const char* pass, double value, double wanted) {
+    check(std::abs(value - wanted) < 1e-5 * (1 + std::abs(wanted)), "bench",
+          "{} {} gives {}, wanted {}", activation.name, pass, value, wanted);
+  };
+  for (std::size_t j = 0; j < at.size(); ++j) {
+    hold("forward", got[j], activation.value(at[j]));
+    hold("backward", d_got[j], d[j] * activation.derivative(at[j]));
+  }
+}
+
+// What a net does with a derivative of a value within it: hands it on, and takes no copy.
+class Drop : public GradientSink {
+ public:
+  void total(Slot, const Tensor&) override {}
+};
+
+void bench_shape(Report& report, Device device, const Shape& shape) {
+  const Tensor x = normal(shape, {1, 1}).to(device), d_out = normal(shape, {1, 2}).to(device);
+  const double once = sizeof(float) * static_cast<double>(x.elements());
+  Timing copied;
+  {
+    const Tensor into = Tensor::empty(shape, DType::f32, device);
+    copied = measure(device, [&] { copy(into, x); });
+  }
+  const auto add = [&](const std::string& name, double arrays, const std::function<void()>& f) {
+    const Timing time = measure(device, f);
+    report.add({.name = name,
+                .time = time,
+                .bytes = arrays * once,
+                .copy_fraction = arrays / 2 * copied.median / time.median,
+                .gpu_seconds = by_clock_of_gpu(device, f)});
+  };
+  for (const Activation& activation : kActivations) {
+    verify(activation, x, d_out);
+    add(row_name(activation, "forward", shape, device), 2, [&] { activation.op(x); });
+    Tape tape;
+    const Var out = activation.op(tape.leaf(x));
+    Drop gradients;
+    // Reads what was saved and d_out, writes d_x.
+    add(row_name(activation, "backward", shape, device), 3,
+        [&] { tape.backward(out, d_out, gradients); });
+  }
+}
+
+void bench_peers(Report& report, Device device, const std::vector<Shape>& shapes) {
+  std::string listed;
+  for (const Shape& shape : shapes)
+    listed += fmt::format("{}{}x{}", listed.empty() ? "" : ",", shape[0], shape[1]);
+  for (const auto& [name, peer] : {std::pair("PyTorch", "eager"), {"torch.compile", "compile"}}) {
+    const PeerOutput output =
+        run_peer(device, "activation_torch.py", fmt::format("--peer {} --shapes {}", peer, listed));
+    for (const Shape& shape : shapes)
+      for (const Activation& activation : kActivations)
+        for (const char* pass : {"forward", "backward"})
+          report.add_peers(
+              row_name(activation, pass, shape, device),
+              {peer_time(name, output, 1, "cases/" + case_name(activation, pass, shape))});
+  }
+}
+
+}  // namespace
+
+void bench_activation(Report& report, Device device, const Options& options) {
+  // A small net's, and one beyond all caches.
+  std::vector<Shape> shapes = {{100, 128}, {device.is_cuda() ? 1 << 20 : 1 << 16, 128}};
+  if (options.quick) shapes.back() = {4096, 128};
+  if (options.rehearse) shapes = {{3, 128}};
+  for (const int threads : thread_choices(device)) {
+    const ThreadLimit limit(threads);
+    for (const Shape& shape : shapes) bench_shape(report, device, shape);
+    report.later([&report, device, shapes] { bench_peers(report, device, shapes); });
+  }
+}
+
+}  // namespace keel::bench
