@@ -89,17 +89,20 @@ Tensor WeightsReader::take(const std::string& name, const Shape& shape) {
   return *found;
 }
 
+bool WeightsReader::has(const std::string& name) const {
+  return content_.find(place_of(content_, name)) != nullptr;
+}
+
 bool WeightsReader::lacks_bias(const std::string& name) const {
   constexpr std::string_view kBias = "bias";
-  return name.ends_with(kBias) && !content_.find(place_of(content_, name)) &&
-         !content_.metadata.contains(name) && !content_.metadata.contains(kNetKey) &&
+  return name.ends_with(kBias) && !has(name) && !content_.metadata.contains(name) &&
+         !content_.metadata.contains(kNetKey) &&
          content_.find(name.substr(0, name.size() - kBias.size()) + "weight");
 }
 
-void WeightsReader::finish() const {
+void WeightsReader::finish(bool slopes) const {
   check(left_.empty(), "weights", "{}: got {} too, which '{}' does not have{}", path_,
-        quoted(left_), spec_text(spec_),
-        has_statistics() ? "; running statistics are a Batch Norm's, the word 'batchnorm'" : "");
+        quoted(left_), spec_text(spec_), hint(slopes));
   // Activations and eps have no tensors.
   const auto written = content_.metadata.find(kNetKey);
   check(written == content_.metadata.end() || written->second == spec_text(spec_), "weights",
@@ -107,9 +110,21 @@ void WeightsReader::finish() const {
         written == content_.metadata.end() ? "" : shown(written->second), spec_text(spec_));
 }
 
-bool WeightsReader::has_statistics() const {
-  return std::any_of(left_.begin(), left_.end(),
-                     [](const std::string& name) { return name.ends_with(kRunningMean); });
+std::string WeightsReader::hint(bool slopes) const {
+  for (const std::string& name : left_) {
+    if (name.ends_with(kRunningMean))
+      return "; running statistics are a Batch Norm's, the word 'batchnorm'";
+    const Tensor* found = content_.find(name);
+    if (name.ends_with(".weight") && found && found->shape() == Shape{1})
+      return slopes ? fmt::format("; '{}' may be a PReLU's slope, the word 'leakyrelu(slope={})'{}",
+                                  shown(name), found->to_vector<double>()[0],
+                                  by_number_ ? "" : ", whose module is named like others")
+                    : fmt::format(
+                          "; '{}' may be a PReLU's slope, which is trained, and so of another "
+                          "kernel than a 'leakyrelu'",
+                          shown(name));
+  }
+  return "";
 }
 
 std::string WeightsReader::hint(const std::string& name) const {

@@ -42,16 +42,19 @@ class WeightsReader {
   /// Of this shape, all of it finite; else keel::Error, with what may help.
   Tensor take(const std::string& name, const Shape& shape);
 
+  bool has(const std::string& name) const;
+
   /// The layer is there, and was made without a bias: save_weights() leaves none out.
   bool lacks_bias(const std::string& name) const;
 
   void leave(const std::string& name) { left_.erase(name); }
 
-  /// Throws keel::Error unless all was taken, and keel wrote nothing else of what it is.
-  void finish() const;
+  /// Throws keel::Error unless all was taken, and keel wrote nothing else of what it is. `slopes`:
+  /// a PReLU's would have been taken for a leaky relu's.
+  void finish(bool slopes) const;
 
  private:
-  bool has_statistics() const;
+  std::string hint(bool slopes) const;              // of what was not taken
   std::string hint(const std::string& name) const;  // what may help, or nothing
 
   const std::string& path_;
