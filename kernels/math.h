@@ -30,7 +30,7 @@ KEEL_HD KEEL_INLINE T quick_fma(T a, T b, T c) {
 KEEL_INLINE float vector_exp_below(float x) {
   x = x < -88.0f ? -88.0f : x;           // k = -127, and so an exponent field of 0: the result is 0
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  const float k = quick_fma(x, 1.44269504f, kRound) - kRound;
+  const float shifted = quick_fma(x, 1.44269504f, kRound), k = shifted - kRound;
   // ln 2 in two parts (Cody and Waite)
   const float r = quick_fma(k, 2.12194440e-4f, quick_fma(k, -0.693359375f, x));
   // Chebyshev interpolation of e^r on |r| <= ln(2)/2, degree 6: 4e-9 before rounding.
@@ -41,7 +41,9 @@ KEEL_INLINE float vector_exp_below(float x) {
   p = quick_fma(p, r, 0.500000005f);
   p = quick_fma(p, r, 1.00000004f);
   p = quick_fma(p, r, 1.0f);
-  return p * std::bit_cast<float>((static_cast<std::int32_t>(k) + 127) << 23);
+  // k by its bits in `shifted`: a conversion of a NaN to an integer is not defined.
+  constexpr std::uint32_t kZero = std::bit_cast<std::uint32_t>(kRound) - 127;
+  return p * std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) - kZero) << 23);
 }
 
 /// The same for every x: infinity above 88.3 (a factor 1.5 early).
