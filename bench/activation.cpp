@@ -1,4 +1,5 @@
 // Each activation, forward and backward, against a copy and PyTorch.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -6,6 +7,7 @@
 #include "../core/random.h"
 #include "../keel.h"
 #include "bench.h"
+#include "memory_rows.h"
 #include "peer.h"
 
 namespace keel::bench {
@@ -75,37 +77,18 @@ void verify(const Activation& activation, const Tensor& x, const Tensor& d_out) 
   }
 }
 
-// What a net does with a derivative of a value within it: hands it on, and takes no copy.
-class Drop : public GradientSink {
- public:
-  void total(Slot, const Tensor&) override {}
-};
-
 void bench_shape(Report& report, Device device, const Shape& shape) {
   const Tensor x = normal(shape, {1, 1}).to(device), d_out = normal(shape, {1, 2}).to(device);
-  const double once = sizeof(float) * static_cast<double>(x.elements());
-  Timing copied;
-  {
-    const Tensor into = Tensor::empty(shape, DType::f32, device);
-    copied = measure(device, [&] { copy(into, x); });
-  }
-  const auto add = [&](const std::string& name, double arrays, const std::function<void()>& f) {
-    const Timing time = measure(device, f);
-    report.add({.name = name,
-                .time = time,
-                .bytes = arrays * once,
-                .copy_fraction = arrays / 2 * copied.median / time.median,
-                .gpu_seconds = by_clock_of_gpu(device, f)});
-  };
+  MemoryRows rows(report, x);
   for (const Activation& activation : kActivations) {
     verify(activation, x, d_out);
-    add(row_name(activation, "forward", shape, device), 2, [&] { activation.op(x); });
+    rows.add(row_name(activation, "forward", shape, device), 2, [&] { activation.op(x); });
     Tape tape;
-    const Var out = activation.op(tape.leaf(x));
-    Drop gradients;
+    const Var leaf = tape.leaf(x), out = activation.op(leaf);
+    DropInput gradients(leaf);
     // Reads what was saved and d_out, writes d_x.
-    add(row_name(activation, "backward", shape, device), 3,
-        [&] { tape.backward(out, d_out, gradients); });
+    rows.add(row_name(activation, "backward", shape, device), 3,
+             [&] { tape.backward(out, d_out, gradients); });
   }
 }
 

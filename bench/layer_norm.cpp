@@ -6,6 +6,7 @@
 #include "../core/random.h"
 #include "../keel.h"
 #include "bench.h"
+#include "memory_rows.h"
 #include "peer.h"
 
 namespace keel::bench {
@@ -18,19 +19,6 @@ struct Size {
 
 constexpr double kEps = 1e-5;
 constexpr std::int64_t kRmsCols = 768;  // as RMS_COLS of the peers' script
-
-// Takes a derivative of a parameter, and drops the one of x where a net hands it on to the layer
-// below: a leaf would get a copy.
-class DropInput : public GradientSink {
- public:
-  explicit DropInput(const Var& x) : x_(x.slot()) {}
-  void total(Slot leaf, const Tensor& d_leaf) override {
-    if (leaf != x_) GradientSink::total(leaf, d_leaf);
-  }
-
- private:
-  Slot x_;
-};
 
 struct Case {
   bool centred, relu;  // not centred: RMSNorm
@@ -103,32 +91,19 @@ void bench_size(Report& report, Device device, const Size& size) {
   const Tensor x = normal(shape, {1, 1}).to(device), d_out = normal(shape, {1, 2}).to(device);
   const Tensor gain = Tensor::full({size.cols}, 1, DType::f32, device);
   const Tensor bias = Tensor::zeros({size.cols}, DType::f32, device);
-  const double once = sizeof(float) * static_cast<double>(size.rows * size.cols);
-
-  Timing copied;
-  {
-    const Tensor into = Tensor::empty(shape, DType::f32, device);
-    copied = measure(device, [&] { copy(into, x); });
-  }
-  report.add({row_name("copy", size, device), copied, 2 * once});
-  const auto add = [&](const std::string& what, double arrays, const std::function<void()>& f) {
-    const Timing time = measure(device, f);
-    report.add({.name = row_name(what, size, device),
-                .time = time,
-                .bytes = arrays * once,
-                .copy_fraction = arrays / 2 * copied.median / time.median,
-                .gpu_seconds = by_clock_of_gpu(device, f)});
-  };
+  MemoryRows rows(report, x);
+  report.add({row_name("copy", size, device), rows.copied(), 2 * rows.bytes()});
   for (const Case& norm : cases_of(size)) {
     verify(norm, x, d_out, gain, bias);
     const std::string name = norm.name();
-    add(name + " forward", 2, [&] { norm(x, gain, bias); });
+    rows.add(row_name(name + " forward", size, device), 2, [&] { norm(x, gain, bias); });
     Tape tape;
     const Var vx = tape.leaf(x), vg = tape.leaf(gain), vb = tape.leaf(bias);
     const Var out = norm(vx, vg, vb);
     DropInput gradients(vx);
     // Reads x and d_out, writes d_x.
-    add(name + " backward", 3, [&] { tape.backward(out, d_out, gradients); });
+    rows.add(row_name(name + " backward", size, device), 3,
+             [&] { tape.backward(out, d_out, gradients); });
   }
 }
 

@@ -11,7 +11,7 @@ struct Sigmoid {
 
   template <class T>
   KEEL_HD static T value(T x) {
-    return T(1) / (T(1) + exponential(-x));
+    return logistic(x);
   }
   template <class T>
   KEEL_HD static T derivative(T y) {

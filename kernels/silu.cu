@@ -10,16 +10,12 @@ struct Silu {
   static constexpr Saves kSaves = Saves::input;
 
   template <class T>
-  KEEL_HD static T sigmoid(T x) {
-    return T(1) / (T(1) + exponential(-x));
-  }
-  template <class T>
   KEEL_HD static T value(T x) {
-    return x * sigmoid(x);
+    return x * logistic(x);
   }
   template <class T>
   KEEL_HD static T derivative(T x) {
-    const T s = sigmoid(x);
+    const T s = logistic(x);
     return s * (T(1) + x * (T(1) - s));
   }
 };

@@ -16,7 +16,7 @@ struct Softplus {
   }
   template <class T>
   KEEL_HD static T derivative(T x) {
-    return T(1) / (T(1) + exponential(-x));
+    return logistic(x);
   }
 };
 

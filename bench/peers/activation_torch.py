@@ -4,7 +4,6 @@
 import torch
 from torch.nn import functional
 
-import common
 import torch_net
 
 SLOPE = 0.01
@@ -22,6 +21,8 @@ ACTIVATIONS = {
 
 
 class Eager:
+    """As a net has it: forward keeps what backward needs."""
+
     def __init__(self, forward, backward, x):
         self.run, self.pull, self.x = forward, backward, x
         self.y = forward(x)
@@ -38,24 +39,15 @@ def check(mine, forward, x, d_out):
     leaf = x.double().requires_grad_()
     out = forward(leaf)
     wanted = [out, *torch.autograd.grad(out, [leaf], d_out.double())]
-    for name, got, reference in zip(("out", "d_x"), [mine.forward(), *mine.backward(d_out)], wanted):
-        error = (got - reference).abs()[x.abs() > 1e-6].max().item() / reference.abs().max().item()
-        assert error < 1e-5, f"{name} is off by {error}"
+    torch_net.check_passes(mine, d_out, wanted, 1e-5, x.abs() > 1e-6)
 
 
 def main():
-    parser = common.argument_parser(__doc__)
-    parser.add_argument("--peer", choices=["eager", "compile"], default="eager")
-    parser.add_argument("--shapes", default="100x128,65536x128", help="rows x columns, separated by commas")
-    arguments = parser.parse_args()
-    torch_net.set_up(arguments.threads, arguments.device)
-    if arguments.device == "cpu":
-        common.keep_freed_memory()
-    cases = torch_net.Cases(arguments.peer, arguments)
-    for shape in arguments.shapes.split(","):
-        x, d_out = (torch.randn(*map(int, shape.split("x")), device=arguments.device) for _ in range(2))
+    peer, cases, shapes = torch_net.cases_of_shapes(__doc__, ["eager", "compile"], "100x128,65536x128")
+    for shape, rows, cols in shapes:
+        x, d_out = (torch.randn(rows, cols, device=cases.device) for _ in range(2))
         for name, (forward, backward) in ACTIVATIONS.items():
-            mine = torch_net.compiled(forward, x) if arguments.peer == "compile" else Eager(forward, backward, x)
+            mine = torch_net.compiled(forward, x) if peer == "compile" else Eager(forward, backward, x)
             check(mine, forward, x, d_out)
             cases.time(f"{name} forward {shape}", mine.forward)
             cases.time(f"{name} backward {shape}", lambda: mine.backward(d_out))

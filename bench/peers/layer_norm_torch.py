@@ -5,7 +5,6 @@ bias: its own kernels, LayerNorm's called without autograd (eager), torch.compil
 import torch
 from torch.nn import functional
 
-import common
 import torch_net
 
 EPS = 1e-5
@@ -64,28 +63,18 @@ def check(mine, norm, arguments, d_out, relu):
         d_out = torch.where(out.detach().abs() < 1e-5, 0, d_out)
         out = functional.relu(out)
     wanted = [out, *torch.autograd.grad(out, leaves, d_out.double())]
-    for name, got, reference in zip(("out", "d_x", "d_gain", "d_bias"), [mine.forward(), *mine.backward(d_out)], wanted):
-        error = (got - reference).abs().max().item() / reference.abs().max().item()
-        assert error < 1e-4, f"{name} is off by {error}"
+    torch_net.check_passes(mine, d_out, wanted, 1e-4)
 
 
 def main():
-    parser = common.argument_parser(__doc__)
-    parser.add_argument("--peer", choices=["eager", "compile", "triton"], default="eager")
-    parser.add_argument("--shapes", default="100x128,65536x128,8192x768", help="rows x columns, separated by commas")
-    arguments = parser.parse_args()
-    torch_net.set_up(arguments.threads, arguments.device)
-    if arguments.device == "cpu":
-        common.keep_freed_memory()
-    cases = torch_net.Cases(arguments.peer, arguments)
-    for shape in arguments.shapes.split(","):
-        rows, cols = map(int, shape.split("x"))
-        x, d_out = (torch.randn(rows, cols, device=arguments.device) for _ in range(2))
-        gain, bias = torch.ones(cols, device=arguments.device), torch.zeros(cols, device=arguments.device)
+    peer, cases, shapes = torch_net.cases_of_shapes(__doc__, ["eager", "compile", "triton"], "100x128,65536x128,8192x768")
+    for shape, rows, cols in shapes:
+        x, d_out = (torch.randn(rows, cols, device=cases.device) for _ in range(2))
+        gain, bias = torch.ones(cols, device=cases.device), torch.zeros(cols, device=cases.device)
         norms = [(layer_norm, (x, gain, bias))] + [(rms_norm, (x, gain))] * (cols == RMS_COLS)
         for norm, parts in norms:
             for relu in (False, True):
-                make = implementation(arguments.peer, norm, relu)
+                make = implementation(peer, norm, relu)
                 if make is None:
                     continue
                 mine, name = make(*parts), norm.__name__ + "_relu" * relu

@@ -98,7 +98,7 @@ class Cases:
     is less where Python is slower than the kernels. Each is to be held against the same clock of keel's."""
 
     def __init__(self, peer, arguments):
-        self.peer, self.arguments = peer, arguments
+        self.peer, self.arguments, self.device = peer, arguments, arguments.device
         self.by_host, self.by_gpu = {}, {}
 
     def time(self, name, work):
@@ -115,6 +115,26 @@ class Cases:
             "cases": self.by_host,
             "gpu_cases": self.by_gpu,
         })
+
+
+def cases_of_shapes(description, peers, shapes):
+    """For a script that times kernels on inputs of some shapes: (the peer asked for, its Cases, [(text, rows, columns)])."""
+    parser = common.argument_parser(description)
+    parser.add_argument("--peer", choices=peers, default="eager")
+    parser.add_argument("--shapes", default=shapes, help="rows x columns, separated by commas")
+    arguments = parser.parse_args()
+    set_up(arguments.threads, arguments.device)
+    if arguments.device == "cpu":
+        common.keep_freed_memory()
+    sizes = [(text, *map(int, text.split("x"))) for text in arguments.shapes.split(",")]
+    return arguments.peer, Cases(arguments.peer, arguments), sizes
+
+
+def check_passes(mine, d_out, wanted, tolerance, where=slice(None)):
+    """What mine.forward() and mine.backward(d_out) give, `where` alone, against `wanted`, in double."""
+    for name, got, reference in zip(("out", "d_x", "d_gain", "d_bias"), [mine.forward(), *mine.backward(d_out)], wanted):
+        error = (got - reference)[where].abs().max().item() / reference.abs().max().item()
+        assert error < tolerance, f"{name} is off by {error}"
 
 
 class Recorded:
