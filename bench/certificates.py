@@ -25,7 +25,11 @@ PLACES = {"first": "dense(128) {norm} {phi} dense(128) {phi} dense(1)",
 NO_NORM = "dense(128) {phi} dense(128) {phi} dense(1)"
 RESIDUAL = {"residual, first": "dense(128) {norm} " + 2 * "residual({phi} dense(128)) " + "dense(1)",
             "residual, last": "dense(128) " + 2 * "residual({norm} {phi} dense(128)) " +
-                              "{norm} dense(1)"}
+                              "{norm} dense(1)",
+            "residual, every": "dense(128) {norm} " + 2 * "residual({norm} {phi} dense(128)) " +
+                               "dense(1)",
+            "residual, every, φ": "dense(128) {norm} " + 2 * "residual({norm} {phi} dense(128)) " +
+                                  "{phi} dense(1)"}
 HEAD = ("data", "φ", "LN", "proved: f in", "bound", "found", "found/bound", "s")
 
 

@@ -12,7 +12,7 @@
 #include "../core/max_or_nan.h"
 #include "../ntk/net_bound.h"
 #include "../ntk/precise_net.h"
-#include "../ntk/tail.h"
+#include "../ntk/tail_sum.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "statistics.h"
@@ -158,8 +158,9 @@ std::string place_of(const NetBound& bound) {
 std::string proof_of(const NetBound& bound, const Spec& spec) {
   if (!bound.bounded) return fmt::format("none: {}", no_bound(spec));
   if (bound.activations == 0 && !bound.cone && !bound.image) return "linear";
-  return fmt::format("dual, {} layer{}{}{}", bound.activations, bound.activations == 1 ? "" : "s",
-                     bound.cone ? ", cone" : "", bound.image ? ", image" : "");
+  return fmt::format("dual, {} layer{}{}{}{}", bound.activations, bound.activations == 1 ? "" : "s",
+                     bound.cone ? ", cone" : "", bound.image ? ", image" : "",
+                     bound.sets > 1 ? fmt::format(", {} sets", bound.sets) : "");
 }
 
 Json findings_json(const Findings& found, const TrainedChoice& choice, const Spec& spec,
@@ -179,6 +180,7 @@ Json findings_json(const Findings& found, const TrainedChoice& choice, const Spe
     json["bounded_by_word"] = bound.word;
     json["bounded_by_width"] = bound.width;
     json["bounded_by_dimension"] = bound.rank;
+    json["sets"] = bound.sets;
     json["found_over_bound"] = found.attack.largest.value / bound.largest();
     json["found_of_interval"] = found.share.value;
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tail_bound.h"
+#include "sum_bound.h"
 
 namespace keel {
 
@@ -17,7 +17,7 @@ double NetBound::largest() const {
 NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   net.check_rows_apart("net_bound");
   NetBound result;
-  if (!has_bound(net.spec())) return result;
+  if (bounding_layer(net.spec()) == net.spec().size()) return result;
   for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
     for (double value : net.values(p))
       check(std::isfinite(value), "net_bound", "got {} in '{}', wanted finite numbers", value,
@@ -25,17 +25,19 @@ NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   for (std::size_t i = 0; i < net.spec().size(); ++i)
     check(std::isfinite(net.spec()[i].eps), "net_bound", "got eps {} at word {}, wanted a number",
           net.spec()[i].eps, word_of(net.spec(), i));
-  const Tail tail = tail_of(net, options.narrow);
+  const TailSum sum = tail_sum_of(net, options.narrow);
+  const Tail& first = first_tail(sum);
+  const NormSet& set = first.set;
   result.bounded = true;
-  result.word = tail.word;
-  const NormSet& set = tail.set;
-  result.kind = tail.kind;
+  result.word = first.word;
+  result.kind = first.kind;
   result.width = set.width;
   result.rank = set.box ? set.width : set.whole ? set.width - set.centred : set.rank;
-  result.activations = static_cast<std::int64_t>(tail.activations.size()) - set.box;
-  result.cone = !tail.set.cone.empty();
-  result.image = tail.set.image != nullptr;
-  result.outputs = bound_tail(tail, options);
+  result.cone = !set.cone.empty();
+  result.image = set.image != nullptr;
+  result.sets = sets_of(sum);
+  result.activations = activations_of(sum);
+  result.outputs = bound_sum(sum, options);
   return result;
 }
 

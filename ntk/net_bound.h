@@ -1,7 +1,7 @@
 // A proved bound of one given net: whatever its input, each output stays within an interval. It
 // takes a Layer Norm, an RMSNorm, a tanh or a sigmoid that no residual passes by; all that stands
-// behind the last norm, or else the first tanh or sigmoid, is bounded over everything that it can
-// give (docs/certificate.md).
+// behind the last such norm, or else the first such tanh or sigmoid, is bounded over everything
+// that it can give (docs/certificate.md).
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,17 @@ struct NetBound {
   LayerKind kind = LayerKind::layernorm;  ///< its kind
   std::int64_t width = 0, rank = 0;  ///< its units, and the dimension its output is confined to
   bool cone = false, image = false;  ///< whether it is confined to these, too
-  std::int64_t activations = 0;      ///< behind it: with none the tail is linear
-  double largest() const;            ///< of |f| over outputs and ends
+  /// More than one where norms stand within residuals behind that layer: it, and what each such
+  /// residual adds, is bounded over a set of its own.
+  std::int64_t sets = 1;
+  std::int64_t activations = 0;  ///< behind a set, at most: with none f is linear
+  double largest() const;        ///< of |f| over outputs and ends
 };
 
 /// The interval of each output of a net of one member, for every input, as real arithmetic has it;
-/// no intervals where it has no Layer Norm, RMSNorm, tanh or sigmoid that no residual passes by,
-/// behind all norms within residuals: computed in double and widened by 1e-9 of all that was
-/// summed; float32 rounds on its own. Throws keel::Error for an ensemble.
+/// no intervals where it has no Layer Norm, RMSNorm, tanh or sigmoid that no residual passes by:
+/// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own. Throws
+/// keel::Error for an ensemble.
 NetBound bound_net(const Net& net, const NetBoundOptions& options = {});
 
 }  // namespace keel

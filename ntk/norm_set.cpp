@@ -34,16 +34,18 @@ struct Basis {
   Vector errors{};
   double distance = 0;  // of the latest from those before
 
-  // Gram and Schmidt, twice: once more than enough to be orthogonal to the last digits.
-  Added add(Vector x) {
+  // Gram and Schmidt, twice: once more than enough to be orthogonal to the last digits. x may be
+  // `off` from the vector that is meant.
+  Added add(Vector x, double off) {
     double largest = 0;
     for (double value : x) largest = std::max(largest, std::abs(value));
-    if (largest == 0) return Added::nothing;
+    const Added none = off > 0 ? Added::unclear : Added::nothing;
+    if (largest == 0) return none;
     for (double& value : x) value /= largest;  // or squares underflow
-    const double rounding =
-        4e-16 * std::sqrt(static_cast<double>(x.size())) * length_of(x) + kSmallest / largest;
+    const double rounding = 4e-16 * std::sqrt(static_cast<double>(x.size())) * length_of(x) +
+                            (kSmallest + off) / largest;
     if (centred) centre(x);
-    if (length_of(x) == 0) return Added::nothing;
+    if (length_of(x) == 0) return none;
     double error = rounding;
     for (int pass = 0; pass < 2; ++pass) {
       for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -64,9 +66,13 @@ struct Basis {
   }
 };
 
-// The span of the columns and the bias, less their means if `centred`.
+// The span of the columns and the bias, less their means if `centred`. `off`: how far rounding may
+// have put each of them from what is meant, the bias last; or empty.
 NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, double eps,
-                bool centred) {
+                bool centred, const Vector& off = {}) {
+  const auto off_of = [&](std::int64_t j) {
+    return off.empty() ? 0 : off[static_cast<std::size_t>(j)];
+  };
   const auto width = static_cast<std::int64_t>(bias.size());
   NormSet every = every_normed(width, centred);
   if (inputs + 1 >= width - centred) return every;
@@ -75,9 +81,9 @@ NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, d
     Vector column;
     for (std::int64_t i = 0; i < width; ++i)
       column.push_back(weight[static_cast<std::size_t>(i * inputs + j)]);
-    if (basis.add(std::move(column)) == Added::unclear) return every;
+    if (basis.add(std::move(column), off_of(j)) == Added::unclear) return every;
   }
-  const Added by_bias = basis.add(bias);
+  const Added by_bias = basis.add(bias, off_of(inputs));
   const std::vector<Vector>& columns = basis.columns;
   if (by_bias == Added::unclear || columns.empty()) return every;
 
@@ -92,6 +98,7 @@ NormSet spanned(const Vector& weight, const Vector& bias, std::int64_t inputs, d
     const double deviation = basis.distance / std::sqrt(static_cast<double>(width));
     if (deviation > 0) set.inner = (1 - 1e-9) / std::sqrt(1 + eps / deviation / deviation);
   }
+  set.turned = *std::ranges::max_element(basis.errors);
   set.basis.resize(static_cast<std::size_t>(width * set.rank));
   for (std::size_t j = 0; j < columns.size(); ++j)
     for (std::size_t i = 0; i < columns[j].size(); ++i)
@@ -175,6 +182,19 @@ NormSet normed_after_dense(const Vector& weight, const Vector& bias, std::int64_
   NormSet set = spanned(weight, bias, inputs, eps, centred);
   if (least) set_cone(set, weight, bias, inputs, *least);
   return set;
+}
+
+NormSet normed_after(const Affine& before, double lost, double eps, bool centred) {
+  const auto cols = static_cast<std::size_t>(before.inputs);
+  const Vector of_weights = weight_sizes(before);
+  Vector off;
+  for (std::size_t j = 0; j < cols; ++j) {
+    Vector column;
+    for (std::size_t i = j; i < of_weights.size(); i += cols) column.push_back(of_weights[i]);
+    off.push_back(lost * length_of(column));
+  }
+  off.push_back(lost * length_of(bias_sizes(before)));
+  return spanned(before.weight, before.bias, before.inputs, eps, centred, off);
 }
 
 }  // namespace keel

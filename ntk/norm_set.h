@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../nn/spec.h"
+#include "affine.h"
 #include "cone.h"
 #include "interval.h"
 
@@ -28,6 +29,7 @@ struct NormSet {
   /// B is I - 1/width, [width, width], and not stored: every h of mean 0; not centred, I: every h.
   bool whole = true;
   std::vector<double> basis{};  ///< B [width, rank]: orthonormal columns, of mean 0 if centred
+  double turned = 0;            ///< how far rounding may have turned any of them out of the span
   double inner = 0;
   bool half = false;
   Cone cone{};  ///< empty: says nothing
@@ -50,5 +52,9 @@ NormSet every_of_units(std::int64_t width, LayerKind kind);
 NormSet normed_after_dense(const std::vector<double>& weight, const std::vector<double>& bias,
                            std::int64_t inputs, double eps, std::optional<double> least = {},
                            bool centred = true);
+
+/// The same behind any affine map, with nothing said of what it is given. Its numbers may be off
+/// by `lost` times what rounding of them is measured by.
+NormSet normed_after(const Affine& before, double lost, double eps, bool centred);
 
 }  // namespace keel

@@ -1,8 +1,9 @@
-// What a net computes from the output of its last Layer Norm or RMSNorm on, or of its first
-// tanh or sigmoid.
+// What a net computes from the output of a Layer Norm or RMSNorm on, or of a tanh or sigmoid.
 #pragma once
 
-#include "../nn/net.h"
+#include <cstdint>
+#include <vector>
+
 #include "activation.h"
 #include "affine.h"
 #include "norm_set.h"
@@ -28,20 +29,7 @@ struct Tail {
   }
 };
 
-/// Of a net of one member with such a norm, or else a tanh or sigmoid. `narrow`: use what the
-/// layers before it allow; without, its output may be any of its length, of mean 0 behind a Layer
-/// Norm. Throws keel::Error for an ensemble, and where products of weights leave double's range
-/// downward, so that no margin would tell.
-Tail tail_of(const Net& net, bool narrow = true);
-
 /// f at u, or of a box at the first units, [outputs].
 std::vector<double> tail_at(const Tail& tail, const std::vector<double>& u);
-
-/// Whether the SPEC has a word that tail_of() starts from: of those that no residual passes by,
-/// behind all norms within residuals, the last norm, or else the first tanh or sigmoid.
-bool has_bound(const Spec& spec);
-
-/// For messages: what such a word has to be, where the SPEC has residuals; else nothing.
-const char* outside_residuals(const Spec& spec);
 
 }  // namespace keel

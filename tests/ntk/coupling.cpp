@@ -16,7 +16,7 @@ namespace {
 struct Case {
   explicit Case(std::uint64_t seed, bool crosses)
       : net(random_net("dense(8) layernorm relu dense(6) relu dense(1)", 2, seed)),
-        tail(tail_of(net)),
+        tail(tail_sum_of(net)[0].tail),
         rows(tail) {
     units.from = tail.affine[1];
     units.from_sizes = weight_sizes(units.from);

@@ -11,7 +11,7 @@
 #include "../../ntk/net_bound.h"
 #include "../../ntk/norm_set.h"
 #include "../../ntk/search.h"
-#include "../../ntk/tail.h"
+#include "../../ntk/tail_sum.h"
 
 namespace keel {
 

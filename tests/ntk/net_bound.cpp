@@ -171,7 +171,7 @@ TEST_CASE("net_bound: an ensemble and no steps are refused; no Layer Norm, no bo
         "net_bound: got eps nan at word 2, wanted a number");
   const Net none("dense(4) relu dense(1)", 2);
   CHECK(!bound_net(none).bounded);
-  CHECK(message_of([&] { tail_of(none); }) ==
+  CHECK(message_of([&] { tail_sum_of(none); }) ==
         "net_bound: got 'dense(4) relu dense(1)', wanted a layernorm, an rmsnorm, "
         "a tanh or a sigmoid");
   // The parameterisation is a way of writing the weights: scales belong to them.

@@ -92,7 +92,7 @@ TEST_CASE("net_bound: nothing in tanh's box, and no input, passes it; nor is it 
     CAPTURE(spec);
     const Net net = random_net(spec, 3, ++seed);
     const NetBound bound = bound_net(net);
-    const Tail tail = tail_of(net);
+    const Tail tail = tail_sum_of(net)[0].tail;
     CHECK(bounds_units(bound.kind));
     CHECK(bound.kind == tail.kind);
     for (std::size_t i = 0; i < bound.outputs.size(); ++i) {

@@ -47,7 +47,7 @@ int for_each_image(F f) {
       CAPTURE(spec);
       CAPTURE(seed);
       const Net net = random_net(spec, 2, seed);
-      const Tail tail = tail_of(net);
+      const Tail tail = tail_sum_of(net)[0].tail;
       if (!tail.set.image) continue;
       ++images;
       f(net, tail, seed);

@@ -46,7 +46,7 @@ bool residual(Dice& dice, Spec& spec, const Norm& norm, std::span<const LayerKin
   return normed;
 }
 
-// `normed`: with a norm that no residual passes by, behind all that are within one.
+// `normed`: with a norm that no residual passes by, mostly behind all that are within one.
 inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
   Spec spec;
   const auto dense = [&](std::int64_t width) {
@@ -71,7 +71,7 @@ inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
     if (dice.below(5) == 0) norm();
     if (dice.below(4) == 0) passed_by = residual(dice, spec, norm, kActivations) || passed_by;
   }
-  if (normed && passed_by) norm();
+  if (normed && passed_by && dice.below(4) > 0) norm();
   dense(1 + dice.below(3));
   return spec;
 }

@@ -1,0 +1,24 @@
+// Where a tail begins: at a norm, a tanh or a sigmoid, of whatever stands before it.
+#pragma once
+
+#include "../nn/net.h"
+#include "tail.h"
+
+namespace keel {
+
+/// What the word at `layer` of a net of one member gives, a layernorm, rmsnorm, tanh or sigmoid:
+/// its set, as far as the layers right before it tell if `narrow`, and of a norm gain and bias.
+/// Nothing stands behind it yet. Throws keel::Error where gains are so small that no margin would
+/// tell.
+Tail tail_from(const Net& net, std::size_t layer, bool narrow);
+
+/// The same of a norm right behind `given`, a tail with no activation.
+Tail tail_after(const Net& net, std::size_t layer, const Tail& given);
+
+/// The dense layer at `layer`, as it multiplies and adds.
+Affine dense_affine(const Net& net, std::size_t layer);
+
+/// Throws keel::Error, of weights too small for double, where `is` is false.
+void check_large_enough(bool is);
+
+}  // namespace keel
