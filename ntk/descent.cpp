@@ -72,6 +72,7 @@ Start start_of(const Multipliers& at, const std::vector<Units>& layers, const Ve
       for (std::size_t j = 0; j < at.kappas; ++j)
         start.unit[first + j] = mean * std::max(1.0, root / 4);
       start.unit[at.half] = mean * std::sqrt(n);
+      if (at.sided) start.unit[at.side] = mean * std::sqrt(n);
       break;
     }
     const double step = quotient(quotient(mean, scale), scale);

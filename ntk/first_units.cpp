@@ -9,22 +9,55 @@ namespace keel {
 
 using Vector = std::vector<double>;
 
+namespace {
+
+// The largest a . u of a ball or of what is left of it by its last coordinate.
+double farthest_in_slab(Vector a, const NormSet& set) {
+  const double length = length_of(a);
+  if (!set.half || length == 0) return length;
+  const double along = a.back(), last = std::clamp(along / length, set.last.low, set.last.high);
+  if (last == along / length) return length;
+  a.back() = 0;
+  return last * along + std::sqrt(1 - last * last) * length_of(a);
+}
+
+// The largest a . u of the set, but for its cone. As side.u + beyond >= 0, any multiple of that may
+// be added: the least is looked for, in a convex function of the multiple.
+double farthest(const Vector& a, const NormSet& set) {
+  double least = farthest_in_slab(a, set);
+  if (set.side.empty()) return least;
+  const auto with = [&](double eta) {
+    Vector g = a;
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] += eta * set.side[i];
+    const double value = farthest_in_slab(g, set) + eta * set.beyond;
+    least = std::min(least, value);
+    return value;
+  };
+  constexpr int kSteps = 40;
+  constexpr double kMost = 4;  // beyond, of |a|: where a points nearly against the side
+  double low = 0, high = kMost * length_of(a);
+  for (int step = 0; step < kSteps; ++step) {
+    const double third = (high - low) / 3;
+    if (with(low + third) > with(high - third))
+      low += third;
+    else
+      high -= third;
+  }
+  return least;
+}
+
+}  // namespace
+
 std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set) {
   if (set.box) return std::vector<Interval>(map.bias.size(), set.ends);
   std::vector<Interval> result;
   const Vector summed = output_sizes(map);
   const auto k = static_cast<std::size_t>(map.inputs);
   for (std::size_t i = 0; i < map.bias.size(); ++i) {
-    Vector up, down;  // the last coordinate only in its own sense
-    for (std::size_t j = 0; j < k; ++j) {
-      const double a = map.weight[i * k + j];
-      const bool one_way = set.half && j + 1 == k;
-      up.push_back(one_way ? std::max(a, 0.0) : a);
-      down.push_back(one_way ? std::min(a, 0.0) : a);
-    }
-    const double margin = kMargin * summed[i];
-    result.push_back(
-        {map.bias[i] - length_of(down) - margin, map.bias[i] + length_of(up) + margin});
+    Vector row(&map.weight[i * k], &map.weight[i * k] + k);
+    const double margin = kMargin * summed[i], up = farthest(row, set);
+    for (double& a : row) a = -a;
+    result.push_back({map.bias[i] - farthest(row, set) - margin, map.bias[i] + up + margin});
   }
   return result;
 }

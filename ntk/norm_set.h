@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "../nn/spec.h"
-#include "affine.h"
 #include "cone.h"
 #include "interval.h"
 
@@ -18,8 +17,11 @@ class NormImage;
 /// How far a vector of a set's basis may be from the span that it stands for.
 inline constexpr double kOfSpan = 1e-11;
 
+/// By how much ends of what is known of a set are moved outward, relative to their size.
+inline constexpr double kRounding = 1e-9;
+
 /// Outputs of a Layer Norm of `width` units, before gain and bias; not `centred`, of an RMSNorm:
-///   h = sqrt(width) B u,  inner <= |u| <= 1,  u[rank - 1] >= 0 where `half`,  and u in `cone`.
+///   h = sqrt(width) B u,  inner <= |u| <= 1,  u[rank - 1] in `last` where `half`,  u in `cone`.
 struct NormSet {
   std::int64_t width = 0, rank = 0;
   bool centred = true;
@@ -32,6 +34,10 @@ struct NormSet {
   double turned = 0;            ///< how far rounding may have turned any of them out of the span
   double inner = 0;
   bool half = false;
+  Interval last{0, 1};
+  /// A unit vector with side.u >= -beyond, or empty.
+  std::vector<double> side{};
+  double beyond = 0;
   Cone cone{};  ///< empty: says nothing
   /// [inputs + 1, rank]: u is parallel to the sum of a's elements times these rows, and the last
   /// row, b's. Empty where rounding leaves one open.
@@ -52,9 +58,5 @@ NormSet every_of_units(std::int64_t width, LayerKind kind);
 NormSet normed_after_dense(const std::vector<double>& weight, const std::vector<double>& bias,
                            std::int64_t inputs, double eps, std::optional<double> least = {},
                            bool centred = true);
-
-/// The same behind any affine map, with nothing said of what it is given. Its numbers may be off
-/// by `lost` times what rounding of them is measured by.
-NormSet normed_after(const Affine& before, double lost, double eps, bool centred);
 
 }  // namespace keel

@@ -31,6 +31,8 @@ enum class Line { chord, fitted };
 
 /// phi on its interval, and the slope of a line beside it, of which w phi is above by little.
 struct Unit {
+  static constexpr double kLeastSlope = 1e-30;  // below, products of weights would leave double
+
   Activation phi;
   Interval z;
   double middle() const { return z.low + 0.5 * (z.high - z.low); }
@@ -44,7 +46,8 @@ struct Unit {
       low = middle() - 0.5 * half();
       high = middle() + 0.5 * half();
     }
-    return high > low ? (phi(high) - phi(low)) / (high - low) : 0;
+    const double chord = high > low ? (phi(high) - phi(low)) / (high - low) : 0;
+    return std::abs(chord) > kLeastSlope ? chord : 0;
   }
   // Of w phi(z) - sigma (z - middle).
   double most(double w, double sigma) const {

@@ -17,7 +17,7 @@ TailDual::TailDual(const UnitRows& rows, const NormSet& set, const std::vector<U
       depth_(depth),
       one_kappa_(one_kappa || set.box),
       image_(with_image ? set.image.get() : nullptr),
-      at_(layers, depth, one_kappa_, image_),
+      at_(layers, depth, one_kappa_, set, image_),
       over_inputs_(rows, set, layers[0].size(), one_kappa_) {}
 
 TailDual::TailDual(const TailDual& whole, const std::vector<Units>& layers)
@@ -108,6 +108,7 @@ bool TailDual::quadratic_of_u(std::size_t layer, std::size_t j) const {
 Vector TailDual::taken(const Vector& sigma, const Vector& x) const {
   Vector g = rows_.transposed(sigma);
   if (set_.half) g.back() += x[at_.half];
+  for (std::size_t i = 0; at_.sided && i < g.size(); ++i) g[i] += x[at_.side] * set_.side[i];
   return g;
 }
 
@@ -146,7 +147,9 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
     added = coupling.quadratic();
     for (std::size_t i = 0; i < coupling.linear().size(); ++i) u[i] += coupling.linear()[i];
   }
-  TailDual::Value value{0, x[at_.half]};
+  const double of_last = x[at_.half], last = of_last < 0 ? set_.last.high : set_.last.low;
+  const double of_side = at_.sided ? x[at_.side] : 0;
+  TailDual::Value value{0, std::abs(of_last) + of_side};
   if (image_) {
     const double* lambda = &x[at_.image];
     value = (*image_)(lambda, pass.tolerance, &pass.gradient[at_.image], also.price);
@@ -157,8 +160,8 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
     u = over_inputs_.within_cone(kappa, u, added, also.alpha);
     value.bound = over_inputs_.shell(kappa, u, added);
   }
-  pass.value.bound += value.bound;
-  pass.value.size += std::abs(value.bound) + value.size + x[at_.half];
+  pass.value.bound += value.bound - of_last * last + of_side * set_.beyond;
+  pass.value.size += std::abs(value.bound) + value.size + std::abs(of_last) + of_side;
   const Vector y = rows_.of(u);
   follow(y, pass);
   for (std::size_t i = 0; i < y.size() && !set_.box; ++i) {
@@ -166,7 +169,8 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
     if (!layers_[0].passes(i)) pass.gradient[i] += y[i] - of_unit;
     pass.gradient[kappa_at + (one_kappa_ ? 0 : i)] += y[i] * y[i] - of_unit * of_unit;
   }
-  if (set_.half) pass.gradient[at_.half] = u.back();
+  if (set_.half) pass.gradient[at_.half] = u.back() - last;
+  if (at_.sided) pass.gradient[at_.side] = dot(u.data(), set_.side.data(), u.size()) + set_.beyond;
   for (std::size_t l = 1; l < depth_; ++l)
     pass.couplings[l].slope(layers_[l], at_.coupling[l],
                             {.y = pass.y[l],

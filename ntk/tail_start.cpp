@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "length.h"
+#include "norm_after.h"
 #include "norm_image.h"
 
 namespace keel {
@@ -188,7 +189,8 @@ Tail tail_after(const Net& net, std::size_t layer, const Tail& given) {
   Tail tail;
   tail.word = word_of(net.spec(), layer);
   tail.kind = norm.kind;
-  tail.set = normed_after(given.affine[0], lost, norm.eps, norm.kind == LayerKind::layernorm);
+  tail.set =
+      normed_after(given.affine[0], given.set, lost, norm.eps, norm.kind == LayerKind::layernorm);
   begin_with_norm(tail, net, layer);
   return tail;
 }

@@ -15,7 +15,7 @@ struct DualProblem {
     options.dtype = DType::f64;
     options.seed = seed;
     options.sigma_b2 = 0.3;
-    tail = tail_sum_of(Net(spec, 2, options))[0].tail;
+    tail = tail_sum_of(Net(spec, 2, options)).back().tail;
     rows = std::make_unique<UnitRows>(tail);
     Units first;
     first.activation = tail.activations[0];

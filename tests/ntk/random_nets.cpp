@@ -15,7 +15,7 @@ namespace {
 
 using namespace plain_net;
 
-constexpr int kNets = 300, kBounded = 100, kBehind = 60;
+constexpr int kNets = 300, kBounded = 100, kBehind = 200;
 constexpr std::int64_t kFarInputs = 1000;
 
 Vector row_of(const Tensor& x, std::int64_t row) { return x[row].to_vector<double>(); }
@@ -222,7 +222,7 @@ TEST_CASE("random nets: nor where norms stand within residuals behind the last o
   Dice dice{std::mt19937_64(12)};
   int behind = 0;
   for (int i = 0; behind < kBehind; ++i) {
-    const Spec spec = random_spec(dice, 6, true);
+    const Spec spec = random_spec(dice, 9, true);
     const Net net = random_net(dice, spec, 1 + dice.below(3), DType::f64);
     if (sets_of(tail_sum_of(net, false)) == 1) continue;
     CAPTURE(i);

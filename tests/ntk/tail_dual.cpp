@@ -181,6 +181,21 @@ TEST_CASE("norm_set: holds the Layer Norm, or the RMSNorm, of every input") {
   CHECK(!normed_after_dense(weight, bias, 1, 1e-5).whole);
 }
 
+// A u of the set with |u| = 1, but for its cone; empty where the draw is beyond the side.
+Vector drawn_of(const NormSet& set, std::uint64_t seed) {
+  Vector u = draws(static_cast<std::size_t>(set.rank), seed);
+  const double length = std::sqrt(dot(u, u));
+  for (double& value : u) value /= length;
+  if (set.half) {
+    const double before = u.back(),
+                 last = std::clamp(std::abs(before), set.last.low, set.last.high);
+    for (double& value : u) value *= std::sqrt((1 - last * last) / (1 - before * before));
+    u.back() = last;
+  }
+  const bool beyond = !set.side.empty() && dot(u, set.side) < -set.beyond;
+  return beyond ? Vector() : u;
+}
+
 TEST_CASE(
     "tail_dual: any multipliers bound f; it is convex in all but couplings, and has its slope") {
   for (const char* spec :
@@ -195,21 +210,24 @@ TEST_CASE(
         "dense(6) layernorm residual(dense(5) relu dense(6)) dense(1)",
         "dense(6) layernorm residual(relu dense(6)) residual(dense(4) gelu dense(6)) dense(1)",
         "dense(6) relu layernorm dense(4) residual(silu dense(4)) residual(relu) dense(1)",
-        "dense(5) layernorm residual(dense(4) relu dense(3) relu dense(5)) relu dense(1)"})
+        "dense(5) layernorm residual(dense(4) relu dense(3) relu dense(5)) relu dense(1)",
+        // The last term's set has a side, and the second one's u's last coordinate two ends.
+        "dense(7) layernorm residual(layernorm dense(6) relu dense(7)) dense(1)",
+        "dense(7) layernorm residual(dense(8) rmsnorm gelu dense(7)) dense(1)"})
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
       CAPTURE(spec);
       CAPTURE(seed);
       const DualProblem problem(spec, seed,
                                 seed % 2 == 0 || std::string(spec).starts_with("dense(6) relu"));
-      const auto k = static_cast<std::size_t>(problem.tail.set.rank);
+      int tried = 0;
       double largest = -1e300;
       for (std::uint64_t at = 0; at < 500; ++at) {
-        Vector u = draws(k, 77 + at);
-        const double length = std::sqrt(dot(u, u));
-        for (double& value : u) value /= length;
-        if (problem.tail.set.half) u.back() = std::abs(u.back());
+        const Vector u = drawn_of(problem.tail.set, 77 + at);
+        if (u.empty()) continue;
         largest = std::max(largest, tail_at(problem.tail, u)[0]);
+        ++tried;
       }
+      CHECK(tried > 20);
       Vector gradient, other_gradient;
       const Vector x = problem.multipliers(seed + 900), y = problem.multipliers(seed + 500);
       Vector beside = y;  // of what it is convex in
