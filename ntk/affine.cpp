@@ -35,11 +35,39 @@ Vector output_sizes(const Affine& affine) {
   return result;
 }
 
+std::vector<Interval> outputs_within(const Affine& affine, const std::vector<Interval>& inputs,
+                                     double margin) {
+  const Vector sizes = weight_sizes(affine), of_bias = bias_sizes(affine);
+  std::vector<Interval> result;
+  for (std::size_t i = 0; i < affine.bias.size(); ++i) {
+    Interval sum{affine.bias[i], affine.bias[i]};
+    double lost = of_bias[i];
+    for (std::size_t j = 0; j < inputs.size(); ++j) {
+      const Interval& input = inputs[j];
+      const double weight = affine.weight[i * inputs.size() + j],
+                   size = sizes[i * inputs.size() + j];
+      if (weight != 0) {
+        sum.low += weight * (weight > 0 ? input.low : input.high);
+        sum.high += weight * (weight > 0 ? input.high : input.low);
+      }
+      if (size != 0) lost += size * std::max(std::abs(input.low), std::abs(input.high));
+    }
+    result.push_back({sum.low - margin * lost, sum.high + margin * lost});
+  }
+  return result;
+}
+
 Vector affine_at(const Affine& affine, const Vector& x) {
   Vector result = affine.bias;
   for (std::size_t i = 0; i < result.size(); ++i)
     for (std::size_t j = 0; j < x.size(); ++j) result[i] += affine.weight[i * x.size() + j] * x[j];
   return result;
+}
+
+Affine linear_part(Affine map) {
+  std::ranges::fill(map.bias, 0);
+  map.bias_sizes.clear();
+  return map;
 }
 
 Affine identity_map(std::int64_t width) { return identities(1, 1, width); }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "interval.h"
+
 namespace keel {
 
 /// Of what is summed, if it is not 0: a margin of it is more than what may underflow of it.
@@ -24,7 +26,15 @@ std::vector<double> bias_sizes(const Affine& affine);
 /// What rounding of each output is measured by, for |x| <= 1.
 std::vector<double> output_sizes(const Affine& affine);
 
+/// Of each output where every input is in an interval, by itself as if no others were; widened by
+/// `margin` of what rounding is measured by.
+std::vector<Interval> outputs_within(const Affine& affine, const std::vector<Interval>& inputs,
+                                     double margin);
+
 std::vector<double> affine_at(const Affine& affine, const std::vector<double>& x);
+
+/// The same map without its bias.
+Affine linear_part(Affine map);
 
 Affine identity_map(std::int64_t width);
 

@@ -20,8 +20,7 @@ TailSum mapped(TailSum sum, Affine map) {
     TailBuilder tail(std::move(term.tail));
     tail.dense(map);
     term.tail = tail.tail();
-    std::ranges::fill(map.bias, 0);  // once
-    if (!map.bias_sizes.empty()) std::ranges::fill(map.bias_sizes, 0);
+    map = linear_part(std::move(map));  // the bias once
   }
   return sum;
 }
@@ -49,9 +48,10 @@ struct Unit {
     const double chord = high > low ? (phi(high) - phi(low)) / (high - low) : 0;
     return std::abs(chord) > kLeastSlope ? chord : 0;
   }
+  Interval range() const { return phi.range(z.low, z.high); }
   // Of w phi(z) - sigma (z - middle).
   double most(double w, double sigma) const {
-    const Interval values = phi.range(z.low, z.high);
+    const Interval values = range();
     const double tolerance = 1e-7 * std::abs(w) * (values.high - values.low);
     return scalar_maximum(
                {.phi = phi, .w = w, .sigma = sigma * half(), .origin = middle(), .scale = half()},
@@ -59,7 +59,7 @@ struct Unit {
         .value;
   }
   double reach() const {
-    const Interval values = phi.range(z.low, z.high);
+    const Interval values = range();
     return std::max(std::abs(values.low), std::abs(values.high));
   }
 };
@@ -119,16 +119,15 @@ class BoundAbove {
       lines.bias_sizes.push_back(each.lost);
     }
     const std::vector<Interval> bounds = of_below(lines, l == tail_.activations.size());
-    std::vector<Interval> result;
-    for (std::size_t i = 0; i < outputs; ++i) {
-      std::array<double, 2> most{};
-      for (std::size_t end = 0; end < 2; ++end) {
-        most[end] = by_ranges(l, i, end == 0 ? 1 : -1);
-        for (std::size_t line = 0; line < kLines.size(); ++line)
-          most[end] = std::min(most[end], bounds[(2 * i + end) * kLines.size() + line].high);
+    std::vector<Interval> ranges;
+    for (const Unit& unit : layers_[l - 1]) ranges.push_back(unit.range());
+    std::vector<Interval> result = outputs_within(map, ranges, kMargin);
+    for (std::size_t i = 0; i < outputs; ++i)
+      for (std::size_t line = 0; line < kLines.size(); ++line) {
+        const std::size_t up = 2 * i * kLines.size() + line, down = up + kLines.size();
+        result[i].high = std::min(result[i].high, bounds[up].high);
+        result[i].low = std::max(result[i].low, -bounds[down].high);
       }
-      result.push_back({-most[1], most[0]});
-    }
     return result;
   }
 
@@ -178,18 +177,6 @@ class BoundAbove {
         bound.sizes[j] += std::abs(sigma[i]) * sizes[i * cols + j];
       }
     }
-  }
-
-  double by_ranges(std::size_t l, std::size_t i, double side) const {
-    const Linear row = row_of(l, i, side);
-    double sum = row.constant, lost = row.lost;
-    for (std::size_t j = 0; j < row.v.size(); ++j) {
-      const Unit& unit = layers_[l - 1][j];
-      const Interval values = unit.phi.range(unit.z.low, unit.z.high);
-      if (row.v[j] != 0) sum += row.v[j] * (row.v[j] > 0 ? values.high : values.low);
-      lost += row.sizes[j] * unit.reach();
-    }
-    return sum + kMargin * lost;
   }
 
   const Tail& tail_;

@@ -149,8 +149,11 @@ class TailBounds {
       (end % 2 == 0 ? result[i].high : result[i].low) =
           map.bias[i] + side_of(end) * (most + kMargin * lost);
     }
+    // What a dual does at multipliers of 0, but for rounding, which it measures by z, and tanh is
+    // much smaller.
+    const std::vector<Interval> all_apart = outputs_within(map, ranges_before(), kMargin);
     for (std::size_t i = 0; i < result.size(); ++i) {
-      const Interval apart = of_intervals(map, weight_of, bias_of, i);
+      const Interval& apart = all_apart[i];
       if (std::isnan(apart.low) || std::isnan(apart.high)) continue;
       if (!(result[i].high <= apart.high)) result[i].high = apart.high;
       if (!(result[i].low >= apart.low)) result[i].low = apart.low;
@@ -161,26 +164,17 @@ class TailBounds {
     return result;
   }
 
-  // Of output i, each value of the layer before by itself, as if no others were: what a dual does
-  // at multipliers of 0, but for rounding, which it measures by z, and tanh is much smaller.
-  Interval of_intervals(const Affine& map, const Vector& weight_of, const Vector& bias_of,
-                        std::size_t i) const {
+  // What the units of the layer before may give.
+  std::vector<Interval> ranges_before() const {
     const Units& before = layers_.back();
-    Interval sum{map.bias[i], map.bias[i]};
-    double lost = bias_of[i];
+    std::vector<Interval> ranges;
     for (std::size_t j = 0; j < before.size(); ++j) {
       const auto z = [&](double y) { return before.origin[j] + before.scale[j] * y; };
       const double rounded = kMargin * before.summed[j];
-      const Interval phi =
-          before.phi(j).range(z(before.low[j]) - rounded, z(before.high[j]) + rounded);
-      const std::size_t at = i * before.size() + j;
-      const double weight = map.weight[at];
-      if (weight == 0) continue;
-      sum.low += weight * (weight > 0 ? phi.low : phi.high);
-      sum.high += weight * (weight > 0 ? phi.high : phi.low);
-      lost += weight_of[at] * std::max(std::abs(phi.low), std::abs(phi.high));
+      ranges.push_back(
+          before.phi(j).range(z(before.low[j]) - rounded, z(before.high[j]) + rounded));
     }
-    return {sum.low - kMargin * lost, sum.high + kMargin * lost};
+    return ranges;
   }
 
   const Tail& tail_;

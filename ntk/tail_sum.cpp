@@ -44,7 +44,7 @@ class Summing {
     Affine map = dense_affine(net_, layer);
     for (Term& term : terms_) {
       term.tail.dense(map);
-      std::ranges::fill(map.bias, 0);  // once
+      map = linear_part(std::move(map));  // the bias once
     }
   }
 

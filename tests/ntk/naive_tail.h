@@ -2,6 +2,7 @@
 // bound is judged by.
 #pragma once
 
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -164,6 +165,21 @@ inline Interval found_ahead(const Net& net, std::size_t output) {
         side * search_largest(f, net.input_width(), none, options).value;
   }
   return found;
+}
+
+/// No output that a search finds is outside its interval, which is at most `loose` times as wide as
+/// what was found.
+inline void check_ends(const Net& net, const NetBound& bound, double loose) {
+  for (std::size_t i = 0; i < bound.outputs.size(); ++i) {
+    const Interval found = found_ahead(net, i), of = bound.outputs[i];
+    CAPTURE(found.high);
+    CAPTURE(found.low);
+    CAPTURE(of.high);
+    CAPTURE(of.low);
+    CHECK(of.low <= found.low);
+    CHECK(found.high <= of.high);
+    CHECK(of.high - of.low < loose * (found.high - found.low));
+  }
 }
 
 /// u = h / sqrt(width) in the coordinates of the set.
