@@ -28,6 +28,7 @@
 #include "kernels/dense.h"
 #include "kernels/diagonal_inverses.h"
 #include "kernels/eigen.h"
+#include "kernels/elu.h"
 #include "kernels/factor_gram.h"
 #include "kernels/gather_rows.h"
 #include "kernels/gaussian_moments.h"

@@ -26,7 +26,7 @@ struct Activation {
   double (*derivative)(double);
 };
 
-constexpr std::array<Activation, 7> kActivations = {{
+constexpr std::array<Activation, 8> kActivations = {{
     {"relu", [](const Var& x) { return relu(x); }, [](double x) { return std::max(x, 0.0); },
      [](double x) { return x > 0 ? 1.0 : 0.0; }},
     {"leakyrelu", [](const Var& x) { return leaky_relu(x, kSlope); },
@@ -46,6 +46,8 @@ constexpr std::array<Activation, 7> kActivations = {{
      [](double x) { return logistic(x) * logistic(-x); }},
     {"softplus", [](const Var& x) { return softplus(x); },
      [](double x) { return std::log1p(std::exp(x)); }, logistic},
+    {"elu", [](const Var& x) { return elu(x); }, [](double x) { return x > 0 ? x : std::expm1(x); },
+     [](double x) { return std::exp(std::min(x, 0.0)); }},
 }};
 
 std::string row_name(const Activation& activation, const char* pass, const Shape& shape,

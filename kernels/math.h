@@ -1,7 +1,7 @@
-// Elementary functions that loops over rows can use. On the CPU float32 exp, ln(1 + x), tanh and
-// the tail of the normal distribution, and the float64 angle, are our own: without calls and
-// without branches, so that the compiler runs them eight or sixteen at a time. The rest, and the
-// GPU, use the standard library's.
+// Elementary functions that loops over rows can use. On the CPU float32 exp, exp - 1, ln(1 + x),
+// tanh and the tail of the normal distribution, and the float64 angle, are our own: without calls
+// and without branches, so that the compiler runs them eight or sixteen at a time. The rest, and
+// the GPU, use the standard library's.
 #pragma once
 
 #include <bit>
@@ -26,10 +26,14 @@ KEEL_HD KEEL_INLINE T quick_fma(T a, T b, T c) {
 #endif
 }
 
-/// e^x of x <= 88.8: within 2e-7 relative from -87.3 to 88.3, 0 below -87.7, infinity above 88.3 (a
-/// factor 1.5 early), NaN for NaN.
-KEEL_INLINE float vector_exp_below(float x) {
-  x = x < -88.0f ? -88.0f : x;           // k = -127, and so an exponent field of 0: the result is 0
+/// e^x = scale (1 + slope r), scale a power of two and r of |r| <= ln(2)/2.
+struct VectorExp {
+  float scale, slope, r;
+};
+
+/// Of x <= 88.8; scale is 0 below -87.7, and infinity above 88.3.
+KEEL_HD KEEL_INLINE VectorExp vector_exp_parts(float x) {
+  x = x < -88.0f ? -88.0f : x;           // k = -127, and so an exponent field of 0: the scale is 0
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const float shifted = quick_fma(x, 1.44269504f, kRound), k = shifted - kRound;
   // ln 2 in two parts (Cody and Waite)
@@ -41,10 +45,22 @@ KEEL_INLINE float vector_exp_below(float x) {
   p = quick_fma(p, r, 0.166664155f);
   p = quick_fma(p, r, 0.500000005f);
   p = quick_fma(p, r, 1.00000004f);
-  p = quick_fma(p, r, 1.0f);
   // k by its bits in `shifted`: a conversion of a NaN to an integer is not defined.
   constexpr std::uint32_t kZero = std::bit_cast<std::uint32_t>(kRound) - 127;
-  return p * std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) - kZero) << 23);
+  return {std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) - kZero) << 23), p, r};
+}
+
+/// e^x of x <= 88.8: within 2e-7 relative from -87.3 to 88.3, 0 below -87.7, infinity above 88.3 (a
+/// factor 1.5 early), NaN for NaN.
+KEEL_INLINE float vector_exp_below(float x) {
+  const VectorExp e = vector_exp_parts(x);
+  return quick_fma(e.slope, e.r, 1.0f) * e.scale;
+}
+
+/// e^x - 1 of x <= 0, within 2e-7 relative: scale - 1 is exact, and 0 where x is small.
+KEEL_HD KEEL_INLINE float vector_exp_less_one(float x) {
+  const VectorExp e = vector_exp_parts(x);
+  return quick_fma(e.scale, e.slope * e.r, e.scale - 1.0f);
 }
 
 /// The same for every x.
@@ -149,7 +165,14 @@ KEEL_HD KEEL_INLINE T exponential(T x) {
   return std::exp(x);
 }
 
-/// ln(1 + x), 0 <= x <= 1. In float32 our own on a GPU, too, where it has no branch either.
+/// e^x - 1, x <= 0. In float32 our own on a GPU, too, where it has no branch either.
+template <class T>
+KEEL_HD KEEL_INLINE T exponential_less_one(T x) {
+  if constexpr (sizeof(T) == 4) return detail::vector_exp_less_one(x);
+  return std::expm1(x);
+}
+
+/// ln(1 + x), 0 <= x <= 1. In float32 our own on a GPU, too, for the same reason.
 template <class T>
 KEEL_HD KEEL_INLINE T log_of_one_plus(T x) {
   if constexpr (sizeof(T) == 4) return detail::vector_log_of_one_plus(x);

@@ -1,5 +1,8 @@
 #include "activation_layer.h"
 
+#include <optional>
+
+#include "../kernels/elu.h"
 #include "../kernels/gelu.h"
 #include "../kernels/leaky_relu.h"
 #include "../kernels/relu.h"
@@ -12,11 +15,13 @@ namespace keel {
 namespace {
 
 [[noreturn]] void refuse(const LayerSpec& spec) {
-  fail("activation", "got {}, wanted relu, leakyrelu, gelu, silu, tanh, sigmoid or softplus",
+  fail("activation", "got {}, wanted relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus or elu",
        spec_text({spec}));
 }
 
-KernelMap map_of(const LayerSpec& spec) {
+// Nothing of elu, whose expectations are no mixture's: they want the bivariate normal distribution
+// at ends other than 0.
+std::optional<KernelMap> map_of(const LayerSpec& spec) {
   KernelMap map;
   switch (spec.kind) {
     case LayerKind::leakyrelu:
@@ -46,6 +51,8 @@ KernelMap map_of(const LayerSpec& spec) {
       map.form = Form::integral;
       map.mixture = kLogisticMixture;
       break;
+    case LayerKind::elu:
+      return std::nullopt;
     default:
       refuse(spec);
   }
@@ -76,26 +83,34 @@ Var ActivationLayer::apply(const Var& x, std::span<const Var>) const {
       return sigmoid(x);
     case LayerKind::softplus:
       return softplus(x);
+    case LayerKind::elu:
+      return elu(x);
     default:
       refuse(spec_);
   }
 }
 
 KernelMap ActivationLayer::kernel_map(KernelContext& context) const {
+  LayerSpec alone = spec_;
+  alone.identities = 0;
+  const std::string word = spec_text({alone});
+  std::optional<KernelMap> map = map_of(spec_);
+  check(map.has_value(), "kernel_map",
+        "got '{}' (word {}), which has no kernel of infinite width here, wanted another activation",
+        word, context.word);
   check(context.gaussian, "kernel_map",
         "got '{}' (word {}) on what another activation left, which is not Gaussian: wanted a dense "
         "layer between",
-        spec_text({spec_}), context.word);
+        word, context.word);
   check(!context.averaged, "kernel_map",
         "got '{}' (word {}) on a residual's sum with values of a norm's gain, which has no kernel "
         "here: wanted a dense layer between, or that norm without a gain (affine=0)",
-        spec_text({spec_}), context.word);
-  KernelMap map = map_of(spec_);
-  map.gain = context.gain;
+        word, context.word);
+  map->gain = context.gain;
   context.gaussian = false;
   context.gain = 0;
-  context.offset = map.offset();
-  return map;
+  context.offset = map->offset();
+  return *map;
 }
 
 }  // namespace keel

@@ -1,4 +1,5 @@
-// relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus: element by element, without parameters.
+// relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus, elu: element by element, without
+// parameters.
 #pragma once
 
 #include "layer.h"

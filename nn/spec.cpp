@@ -13,8 +13,8 @@ namespace keel {
 namespace {
 
 constexpr const char* kKnown =
-    "dense(width), relu, leakyrelu(slope=0.01), gelu, silu, tanh, sigmoid, softplus, identity, "
-    "batchnorm, rmsnorm, layernorm, layernorm(affine=0, eps=0) or residual(words)";
+    "dense(width), relu, leakyrelu(slope=0.01), gelu, silu, tanh, sigmoid, softplus, elu, "
+    "identity, batchnorm, rmsnorm, layernorm, layernorm(affine=0, eps=0) or residual(words)";
 constexpr std::string_view kIdentity = "identity", kResidual = "residual";
 constexpr const char* kOfNorm = "affine=0|1 or eps=value";
 
@@ -23,12 +23,17 @@ constexpr struct {
   LayerKind kind;
   const char* name;
   const char* options;  // none: nullptr
-} kNames[] = {
-    {LayerKind::relu, "relu", nullptr},         {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
-    {LayerKind::gelu, "gelu", nullptr},         {LayerKind::silu, "silu", nullptr},
-    {LayerKind::tanh, "tanh", nullptr},         {LayerKind::sigmoid, "sigmoid", nullptr},
-    {LayerKind::softplus, "softplus", nullptr}, {LayerKind::layernorm, "layernorm", kOfNorm},
-    {LayerKind::rmsnorm, "rmsnorm", kOfNorm},   {LayerKind::batchnorm, "batchnorm", kOfNorm}};
+} kNames[] = {{LayerKind::relu, "relu", nullptr},
+              {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
+              {LayerKind::gelu, "gelu", nullptr},
+              {LayerKind::silu, "silu", nullptr},
+              {LayerKind::tanh, "tanh", nullptr},
+              {LayerKind::sigmoid, "sigmoid", nullptr},
+              {LayerKind::softplus, "softplus", nullptr},
+              {LayerKind::elu, "elu", nullptr},
+              {LayerKind::layernorm, "layernorm", kOfNorm},
+              {LayerKind::rmsnorm, "rmsnorm", kOfNorm},
+              {LayerKind::batchnorm, "batchnorm", kOfNorm}};
 
 LayerSpec parse_dense(const SpecWord& word) {
   LayerSpec layer{.kind = LayerKind::dense};

@@ -19,6 +19,7 @@ enum class LayerKind {
   tanh,
   sigmoid,
   softplus,
+  elu,
   layernorm,
   rmsnorm,
   batchnorm,
@@ -60,11 +61,11 @@ using Spec = std::vector<LayerSpec>;
 bool has_residual(const Spec& spec);
 
 /// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), gelu, silu, tanh, sigmoid,
-/// softplus, layernorm or layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same
-/// options, and residual(words), x + words(x), separated by blanks; the first, but for batchnorms,
-/// and the last are dense. A word `identity` does nothing, and only counts where layers are
-/// numbered: it stands for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes the
-/// wrong word, and what check_residuals() throws.
+/// softplus, elu, layernorm or layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the
+/// same options, and residual(words), x + words(x), separated by blanks; the first, but for
+/// batchnorms, and the last are dense. A word `identity` does nothing, and only counts where layers
+/// are numbered: it stands for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes
+/// the wrong word, and what check_residuals() throws.
 Spec parse_spec(std::string_view text);
 
 /// Throws keel::Error unless every residual stands behind a dense layer, has an end and none within

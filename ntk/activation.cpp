@@ -16,10 +16,11 @@ double nearest_to_zero(double a, double b) { return std::min(a > 0 ? a : b < 0 ?
 Activation::Activation(const LayerSpec& layer)
     : kind(layer.kind), slope(layer.kind == LayerKind::leakyrelu ? layer.slope : 0) {
   const bool known = kinked() || bounds_units(kind) || kind == LayerKind::gelu ||
-                     kind == LayerKind::silu || kind == LayerKind::softplus;
+                     kind == LayerKind::silu || kind == LayerKind::softplus ||
+                     kind == LayerKind::elu;
   check(known && slope >= 0 && slope <= 1, "activation",
-        "got {}, wanted relu, leakyrelu of a slope from 0 to 1, gelu, silu, tanh, sigmoid or "
-        "softplus",
+        "got {}, wanted relu, leakyrelu of a slope from 0 to 1, gelu, silu, tanh, sigmoid, "
+        "softplus or elu",
         spec_text({layer}));
 }
 
@@ -37,20 +38,24 @@ double Activation::operator()(double z) const {
       return 1 / (1 + std::exp(-z));
     case LayerKind::softplus:
       return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z)));
+    case LayerKind::elu:
+      return z > 0 ? z : std::expm1(z);
     default:
       return z > 0 ? z : slope * z;
   }
 }
 
-// |phi(z)| <= |z| for gelu, silu and tanh.
+// |phi(z)| <= |z| for gelu, silu, tanh and elu, which is never below -1.
 double Activation::largest(double a, double b) const {
   if (kind == LayerKind::sigmoid || kind == LayerKind::softplus) return (*this)(b);  // they rise
+  if (kind == LayerKind::elu) return std::max(b, std::min(-a, 1.0));
   const double farthest = std::max(std::abs(a), std::abs(b));
   return kind == LayerKind::tanh ? std::min(farthest, 1.0) : farthest;
 }
 
 // |gelu'| is at most 1.1290, |silu'| 1.0999; tanh' = 1 - t^2, t = tanh|z|, at most 4 exp(-2 |z|);
-// sigmoid' = s (1 - s), at most exp(-|z|); softplus' = s, which rises.
+// sigmoid' = s (1 - s), at most exp(-|z|); softplus' = s, which rises, and so does elu', exp(z)
+// below 0.
 double Activation::steepest(double a, double b) const {
   switch (kind) {
     case LayerKind::tanh:
@@ -58,6 +63,7 @@ double Activation::steepest(double a, double b) const {
     case LayerKind::sigmoid:
       return std::min(0.25, std::exp(-nearest_to_zero(a, b)));
     case LayerKind::softplus:
+    case LayerKind::elu:
       return std::min(1.0, std::exp(std::min(b, 0.0)));
     default:
       return 1.13;
@@ -67,6 +73,7 @@ double Activation::steepest(double a, double b) const {
 // gelu'' = (2 - z^2) pdf(z) falls from 0.798 and, past |z| = 2, in size. silu'' =
 // s (1 - s) (2 - z tanh(z/2)) is at most 1/2, and past 2 at most |z| exp(-|z|), which falls.
 // |tanh''| = 2 t (1 - t^2) is at most 0.7699. |sigmoid''| = s (1 - s) |1 - 2 s| is at most 0.0963.
+// elu'' is exp(z) below 0 and 0 above; that it jumps there is no matter, as elu' does not.
 double Activation::curvature(double a, double b) const {
   const double nearest = nearest_to_zero(a, b);
   switch (kind) {
@@ -78,6 +85,8 @@ double Activation::curvature(double a, double b) const {
       return std::min(0.0963, std::exp(-nearest));
     case LayerKind::softplus:
       return std::min(0.25, std::exp(-nearest));
+    case LayerKind::elu:
+      return a > 0 ? 0 : std::exp(std::min(b, 0.0));
     default:
       break;
   }
@@ -97,7 +106,7 @@ Interval Activation::range(double a, double b) const {
 }
 
 // softplus is above by ln(1 + exp(-|z|)), gelu and silu, of which |z| Phi(-|z|) and so on is
-// missing, below.
+// missing, below, and so is elu.
 std::optional<Interval> Activation::beside_relu() const {
   if (kinked()) return Interval{};
   if (bounds_units(kind)) return std::nullopt;
@@ -116,6 +125,7 @@ std::optional<double> Activation::least() const {
     case LayerKind::silu:  // at -1.278
       return -0.27847;
     case LayerKind::tanh:
+    case LayerKind::elu:
       return -1;
     default:
       return std::nullopt;

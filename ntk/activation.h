@@ -8,7 +8,7 @@
 
 namespace keel {
 
-/// relu, leakyrelu, gelu, silu, tanh, sigmoid or softplus, in double.
+/// relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus or elu, in double.
 struct Activation {
   LayerKind kind = LayerKind::relu;
   double slope = 0;  ///< of relu and leakyrelu below 0; 1: the identity

@@ -83,6 +83,8 @@ Wide activated(const LayerSpec& phi, const Wide& z) {
       return {1 / (1 + std::exp(-z.high)), 0};
     case LayerKind::softplus:  // z or 0, and ln(1 + exp(-|z|))
       return (z.high > 0 ? z : Wide{}) + Wide{std::log1p(std::exp(-std::abs(z.high))), 0};
+    case LayerKind::elu:
+      return z.high > 0 ? z : Wide{std::expm1(z.high), 0};
     default:
       return z * (1 / (1 + std::exp(-z.high)));
   }

@@ -17,6 +17,7 @@ ACTIVATIONS = {
     "tanh": (torch.tanh, lambda d, x, y: aten.tanh_backward(d, y)),
     "sigmoid": (torch.sigmoid, lambda d, x, y: aten.sigmoid_backward(d, y)),
     "softplus": (functional.softplus, lambda d, x, y: aten.softplus_backward(d, x, 1, 20)),
+    "elu": (functional.elu, lambda d, x, y: aten.elu_backward(d, 1, 1, 1, True, y)),
 }
 
 

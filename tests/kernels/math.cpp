@@ -93,6 +93,44 @@ TEST_CASE("log_of_one_plus: 2e-7 relative from 0 to 1") {
   CHECK(std::isnan(log_of_one_plus(std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST_CASE("exponential_less_one: 2e-7 relative below 0, however near") {
+  double worst = 0;
+  for (double log_x = -80; log_x <= 5; log_x += 0.00037) {
+    const float at = static_cast<float>(-std::exp(log_x));
+    worst = max_or_nan(
+        worst, std::abs(exponential_less_one(at) / std::expm1(static_cast<double>(at)) - 1));
+  }
+  CHECK(worst < 2e-7);
+  CHECK(exponential_less_one(0.0f) == 0.0f);
+  CHECK(exponential_less_one(-1e-40f) == -1e-40f);
+  CHECK(exponential_less_one(-100.0f) == -1.0f);
+  CHECK(exponential_less_one(-std::numeric_limits<float>::infinity()) == -1.0f);
+  CHECK(std::isnan(exponential_less_one(std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST_CASE("elu: values and derivatives at the ends of the number range") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinite = std::numeric_limits<float>::infinity();
+  const std::vector<float> ends{-infinite, -1e30f, -100, -1e-30f, 0, 1e-30f, 1e30f, infinite, nan};
+  const std::vector<float> values{-1, -1, -1, -1e-30f, 0, 1e-30f, 1e30f, infinite},
+      slopes{0, 0, 0, 1, 1, 1, 1, 1};
+  for (DType dtype : {DType::f32, DType::f64}) {
+    Tape tape;
+    const Var x = tape.leaf(Tensor::from(ends, {9}).to(dtype)), y = elu(x);
+    GradientSink gradients;
+    tape.backward(sum(y), gradients);
+    const std::vector<float> value = y.value().to_vector<float>(),
+                             d = gradients[x].to_vector<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      CAPTURE(i);
+      CHECK(value[i] == values[i]);
+      CHECK(d[i] == slopes[i]);
+    }
+    CHECK(std::isnan(value[8]));
+    CHECK(std::isnan(d[8]));
+  }
+}
+
 TEST_CASE("sigmoid and softplus: values and derivatives at the ends of the number range") {
   const float nan = std::numeric_limits<float>::quiet_NaN(),
               infinite = std::numeric_limits<float>::infinity();

@@ -194,7 +194,7 @@ TEST_CASE("mutated SPECs: refused, or a net whose text parses to itself") {
   const Mutator mutate(
       4, {"dense(",   "layernorm", "batchnorm ", "relu", "leaky", "tanh ", "gelu ", "sigmoid ",
           "affine=0", "slope=",    "eps=",       "(",    ")",     ",",     " ",     "\n",
-          "-",        "1e-5",      "2147483648", "nan",  "1e999", "\x1b"});
+          "-",        "1e-5",      "2147483648", "nan",  "1e999", "\x1b",  "elu "});
   const Verdicts verdicts = read_mutated(
       mutate,
       {"dense(128) layernorm relu dense(1)",

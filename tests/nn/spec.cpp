@@ -28,7 +28,7 @@ TEST_CASE("spec: its text parses to itself") {
         "dense(3) rmsnorm relu rmsnorm(eps=1e-05) dense(2) rmsnorm(affine=0, eps=0) dense(2)",
         "identity dense(3) relu identity identity dense(2)",
         "dense(3) leakyrelu tanh dense(2) leakyrelu(slope=0.2) dense(2)",
-        "dense(3) sigmoid dense(2) softplus dense(2)",
+        "dense(3) sigmoid dense(2) softplus dense(2) elu dense(1)",
         "batchnorm dense(3) batchnorm(affine=0, eps=0.1) relu identity batchnorm dense(2)",
         "dense(3) residual(layernorm relu dense(3)) residual(identity dense(4) "
         "leakyrelu(slope=0.2) "
@@ -141,7 +141,8 @@ TEST_CASE("spec: errors quote the wrong word") {
   const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
   CHECK(message("dense(8) layernrom relu dense(1)") ==
         "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, "
-        "leakyrelu(slope=0.01), gelu, silu, tanh, sigmoid, softplus, identity, batchnorm, rmsnorm, "
+        "leakyrelu(slope=0.01), gelu, silu, tanh, sigmoid, softplus, elu, identity, batchnorm, "
+        "rmsnorm, "
         "layernorm, layernorm(affine=0, eps=0) or residual(words)");
   for (const char* slope : {"-0.1", "1.5", "nan", "", "x"})
     CHECK(message(fmt::format("dense(8) leakyrelu(slope={}) dense(1)", slope).c_str()) ==

@@ -17,7 +17,7 @@ TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
        {LayerSpec{.kind = LayerKind::relu}, LayerSpec{.kind = LayerKind::leakyrelu, .slope = 0.3},
         LayerSpec{.kind = LayerKind::gelu}, LayerSpec{.kind = LayerKind::silu},
         LayerSpec{.kind = LayerKind::tanh}, LayerSpec{.kind = LayerKind::sigmoid},
-        LayerSpec{.kind = LayerKind::softplus}}) {
+        LayerSpec{.kind = LayerKind::softplus}, LayerSpec{.kind = LayerKind::elu}}) {
     const Activation phi = layer;
     const Vector ends = draws(200, 5);
     for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
@@ -41,13 +41,15 @@ TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
 }
 
 TEST_CASE("activation: far out neither value nor slope leaves double") {
-  for (const LayerKind kind : {LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus})
+  for (const LayerKind kind :
+       {LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus, LayerKind::elu})
     for (const double z : {-1e300, -800.0, 800.0, 1e300}) {
       CAPTURE(name_of(kind));
       CAPTURE(z);
       const Activation phi = kind;
-      const double high = kind == LayerKind::softplus ? z : 1;
-      CHECK(phi(z) == (z > 0 ? high : kind == LayerKind::tanh ? -1 : 0));
+      const bool rises = kind == LayerKind::softplus || kind == LayerKind::elu;
+      const bool falls = kind == LayerKind::tanh || kind == LayerKind::elu;
+      CHECK(phi(z) == (z > 0 ? (rises ? z : 1) : falls ? -1 : 0));
       CHECK(phi.steepest(z, z) >= 0);
       CHECK(phi.steepest(z, z) <= 1);
       CHECK(phi.curvature(z, z) < 1e-300);

@@ -21,6 +21,10 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
   CHECK(made("dense(3) identity batchnorm relu dense(1)") ==
         "infinite_kernel: got a batchnorm at word 3, wanted layers of one input at a time: it has "
         "no kernel of two inputs alone");
+  CHECK(
+      made("dense(3) layernorm identity elu dense(1)") ==
+      "kernel_map: got 'elu' (word 4), which has no kernel of infinite width here, wanted another "
+      "activation");
   // Of values that hardly vary nothing is left once their mean is taken away.
   for (const char* of : {"dense(3) sigmoid layernorm(eps=0) dense(1)",
                          "dense(3) relu dense(3) softplus rmsnorm layernorm(eps=1e-12) dense(1)"})

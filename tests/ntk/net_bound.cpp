@@ -62,13 +62,14 @@ std::vector<std::string> filled(const Specs& specs, const std::string& phi, int 
 
 void check_bounds(const Specs& specs, std::uint64_t seed) {
   for (const std::string phi :
-       {"relu", "leakyrelu(slope=0.2)", "gelu", "silu", "tanh", "sigmoid", "softplus"})
+       {"relu", "leakyrelu(slope=0.2)", "gelu", "silu", "tanh", "sigmoid", "softplus", "elu"})
     for (int width : {1, 2, 3, 33})
       for (const std::string& spec : filled(specs, phi, width)) {
         const std::int64_t inputs = 1 + static_cast<std::int64_t>(seed % 3);
         ++seed;
         // A sanitizer sees their code in relu, silu and sigmoid.
-        if (test::kSanitized && (phi == "gelu" || phi == "softplus" || phi.starts_with("leaky")))
+        if (test::kSanitized &&
+            (phi == "gelu" || phi == "softplus" || phi == "elu" || phi.starts_with("leaky")))
           continue;
         const Net net = random_net(spec, inputs, seed);
         NetBoundOptions options;

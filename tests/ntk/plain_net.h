@@ -61,7 +61,7 @@ inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
   };
   constexpr LayerKind kActivations[] = {LayerKind::relu,      LayerKind::gelu, LayerKind::silu,
                                         LayerKind::leakyrelu, LayerKind::tanh, LayerKind::sigmoid,
-                                        LayerKind::softplus};
+                                        LayerKind::softplus,  LayerKind::elu};
   const std::int64_t blocks = 1 + dice.below(3), sure = dice.below(blocks);
   for (std::int64_t i = 0; i < blocks; ++i) {
     dense(1 + dice.below(widest));
@@ -167,6 +167,7 @@ class Plain {
     if (kind == LayerKind::tanh) return std::tanh(z);
     if (kind == LayerKind::sigmoid) return 1 / (1 + std::exp(-z));
     if (kind == LayerKind::softplus) return z > 30 ? z : std::log1p(std::exp(z));
+    if (kind == LayerKind::elu) return z > 0 ? z : std::exp(z) - 1;
     if (kind == LayerKind::gelu) return 0.5 * z * std::erfc(-z / std::sqrt(2.0));
     return z / (1 + std::exp(-z));
   }
@@ -176,6 +177,7 @@ class Plain {
     if (kind == LayerKind::relu) return z > 0;
     if (kind == LayerKind::leakyrelu) return z > 0 ? 1 : layer.slope;
     if (kind == LayerKind::tanh) return 1 - std::tanh(z) * std::tanh(z);
+    if (kind == LayerKind::elu) return z > 0 ? 1 : std::exp(z);
     if (kind == LayerKind::gelu)
       return 0.5 * std::erfc(-z / std::sqrt(2.0)) + z * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
     const double sigmoid = 1 / (1 + std::exp(-z));

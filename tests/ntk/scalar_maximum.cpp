@@ -27,8 +27,8 @@ void check_between(ScalarProblem problem) {
 }
 
 TEST_CASE("scalar_maximum: bends of every term, on cells that begin and end alike") {
-  for (LayerKind phi :
-       {LayerKind::gelu, LayerKind::silu, LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus})
+  for (LayerKind phi : {LayerKind::gelu, LayerKind::silu, LayerKind::tanh, LayerKind::sigmoid,
+                        LayerKind::softplus, LayerKind::elu})
     for (double low : {-6.0, -3.0, -2.0, -1.5, -0.75, -0.3, 0.0, 0.5, 1.5, 2.5, 5.0})
       for (double width : {0.25, 0.75, 1.5, 4.0})
         for (double sign : {-1.0, 1.0}) {
@@ -49,7 +49,7 @@ TEST_CASE("scalar_maximum: bends of every term, on cells that begin and end alik
 }
 
 TEST_CASE("scalar_maximum: where squares of z leave double") {
-  for (LayerKind phi : {LayerKind::gelu, LayerKind::silu, LayerKind::softplus})
+  for (LayerKind phi : {LayerKind::gelu, LayerKind::silu, LayerKind::softplus, LayerKind::elu})
     for (double size : {1e150, 1e153, 1e154, 1e155, 1e200}) {
       CAPTURE(static_cast<int>(phi));
       CAPTURE(size);
@@ -67,7 +67,8 @@ TEST_CASE("scalar_maximum: where squares of z leave double") {
 }
 
 TEST_CASE("scalar_maximum: what leaves double is no maximum") {
-  for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu}) {
+  for (LayerKind phi :
+       {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu, LayerKind::elu}) {
     CAPTURE(static_cast<int>(phi));
     // phi (1 + 1e200 phi - 1e200 y), which is y far out: in double a difference of infinities.
     const ScalarProblem problem{

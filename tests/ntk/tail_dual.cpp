@@ -16,7 +16,7 @@ namespace {
 
 TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
   for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
-                        LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus})
+                        LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus, LayerKind::elu})
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
       CAPTURE(static_cast<int>(phi));
       CAPTURE(seed);
@@ -43,6 +43,7 @@ TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
                           : phi == LayerKind::tanh      ? std::tanh(z)
                           : phi == LayerKind::sigmoid   ? 1 / (1 + std::exp(-z))
                           : phi == LayerKind::softplus  ? (z > 30 ? z : std::log(1 + std::exp(z)))
+                          : phi == LayerKind::elu       ? (z > 0 ? z : std::exp(z) - 1)
                           : phi == LayerKind::gelu ? z * 0.5 * (1 + std::erf(z / std::sqrt(2.0)))
                                                    : z / (1 + std::exp(-z))) -
                          problem.centre;
@@ -77,7 +78,7 @@ TEST_CASE("scalar_maximum: far from 0, narrow, wide, and of a unit that never ch
   CHECK(scalar_maximum(tanh, 1e-9).value == doctest::Approx(0.75).epsilon(1e-6));
   CHECK(scalar_maximum(tanh, 1e-9).value >= 0.75);
   for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
-                        LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus}) {
+                        LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus, LayerKind::elu}) {
     // scale 0: phi is a constant, and the parabola -y^2 - y/2 + is largest at -1/4
     const ScalarProblem constant{
         .phi = phi, .w = 2, .sigma = 0.5, .kappa = 1, .origin = 3, .scale = 0};
@@ -203,6 +204,7 @@ TEST_CASE(
         "dense(6) layernorm relu dense(5) relu dense(1)",
         "dense(6) relu layernorm silu dense(4) silu dense(1)",
         "dense(6) relu layernorm softplus dense(4) sigmoid dense(1)",
+        "dense(6) relu layernorm elu dense(4) elu dense(1)",
         "dense(6) layernorm dense(7) relu dense(1)",
         "dense(6) layernorm gelu dense(3) relu dense(4) relu dense(1)",
         "dense(6) layernorm leakyrelu(slope=0.3) dense(5) tanh dense(1)",
