@@ -7,7 +7,7 @@ TARGET = keel
 SOURCES = $(shell find core kernels nn ntk experiments tests bench keel.h -name '.?*' -prune -o \
             \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print 2>/dev/null)
 
-.PHONY: help setup build test figures table1 bench gpu-check rtx3090 format format-check asan tsan clean
+.PHONY: help setup build test figures table1 bench gpu-check gpu-pack rtx3090 format format-check asan tsan clean
 
 help:
 	@echo "make test          set up, build, run every test"
@@ -17,6 +17,7 @@ help:
 	@echo "make build         the command at build/keel"
 	@echo "make bench         verify, then time, beside other libraries: DEVICE-DATE.json in RESULTS=bench/results (ARGS=--quick: in minutes)"
 	@echo "make gpu-check     on a machine with a GPU: tests, compute-sanitizer, CPU against GPU (ARGS='--only tests,compare')"
+	@echo "make gpu-pack      build that, and the benchmarks, for a machine where nothing can be installed (ARGS='--arch 90')"
 	@echo "make rtx3090       what an RTX 3090 should do, predicted from a CUDA build: bench/RTX3090.md"
 	@echo "make asan          tests under the address and undefined-behaviour sanitizers"
 	@echo "make tsan          every kernel run by 32 threads under the thread sanitizer"
@@ -62,6 +63,9 @@ asan:
 tsan:
 	@$(MAKE) --no-print-directory build PRESET=tsan TARGET=test_threaded
 	@if setarch -R true 2>/dev/null; then setarch -R ctest --preset tsan; else ctest --preset tsan; fi
+
+gpu-pack: setup
+	@tests/gpu_pack.sh $(ARGS)
 
 # A fresh folder, as only compiling a kernel makes ptxas report on it. No GPU is needed.
 rtx3090: setup

@@ -20,8 +20,11 @@ struct Pythons {
   std::optional<std::string> usual, neural_tangents;
 } pythons;
 
+// Of the sources here, or of those that KEEL_SOURCE_DIR names where this was built elsewhere.
 std::filesystem::path peers_folder() {
-  return std::filesystem::path(KEEL_SOURCE_DIR) / "bench/peers";
+  const char* elsewhere = std::getenv("KEEL_SOURCE_DIR");
+  return std::filesystem::path(elsewhere && *elsewhere ? elsewhere : KEEL_SOURCE_DIR) /
+         "bench/peers";
 }
 
 // The one that is asked for, that of setup.sh, or on a GPU, whose machines have one ready, python3

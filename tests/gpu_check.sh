@@ -4,7 +4,7 @@
 # exit code 1 where anything failed.
 #   gpu_check.sh --out FOLDER              what every stage printed and wrote (default build/gpu-check)
 #   gpu_check.sh --only tests,compare      some of: tests, sanitizer, compare; each needs the build, which is made first
-#   gpu_check.sh --build FOLDER            an existing build folder, not built again
+#   gpu_check.sh --build FOLDER            an existing build folder, not built again; also of what gpu_pack.sh packed
 #   gpu_check.sh --minutes N               for the sanitizer at most (default 15)
 #   gpu_check.sh --tools memcheck          some of the sanitizer's: memcheck, racecheck, initcheck
 #   gpu_check.sh --data PATH               CASP.csv, or its folder: compares a short table1 too
@@ -47,7 +47,7 @@ done
 [[ $minutes =~ ^[1-9][0-9]*$ ]] || die "--minutes $minutes: wanted a whole number from 1"
 [[ $device == cuda || $only == compare ]] || die "--device $device rehearses --only compare alone"
 [[ $device != emulated ]] || limit=1200  # there one takes two minutes on two cores that are free
-export OMP_WAIT_POLICY=passive PATH=$PATH:/usr/local/cuda/bin:/usr/local/nvidia/bin
+export KEEL_SOURCE_DIR=$root OMP_WAIT_POLICY=passive PATH=$PATH:/usr/local/cuda/bin:/usr/local/nvidia/bin
 if [[ $device == cuda ]]; then
   gpu=$(nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null | head -1)
   [[ $gpu == *,* ]] || die "no GPU here: nvidia-smi names none"
@@ -107,11 +107,29 @@ build_all() {
     cmake --build "$build" -j "$(nproc)" "${targets[@]}"
 }
 
+# The binaries by themselves, where neither ctest nor what it knows of them need be.
+run_binaries() {
+  local folder code status=0
+  for folder in core kernels nn ntk experiments; do
+    timeout -k 10 "$limit" "$build/tests/test_$folder" && continue
+    code=$? status=1
+    echo "error: test_$folder: exit code $code"
+    overtime $code "$limit s"
+  done
+  return $status
+}
+
 # run_tests, a stage: where CUDA sees no GPU, though nvidia-smi names one, all that need it pass and say so.
 run_tests() {
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --timeout $limit -E "$no_gpu"
-  local status=$? unused
-  unused=$(grep -E '^SKIPPED|skipped: no GPU' "$build/Testing/Temporary/LastTest.log" | grep -v 'wants two GPUs$') || return $status
+  local printed=$log status unused
+  if [[ -f $build/CTestTestfile.cmake ]]; then
+    printed=$build/Testing/Temporary/LastTest.log
+    ctest --test-dir "$build" --output-on-failure --no-tests=error --timeout $limit -E "$no_gpu"
+  else
+    run_binaries
+  fi
+  status=$?
+  unused=$(grep -E '^SKIPPED|skipped: no GPU' "$printed" | grep -v 'wants two GPUs$') || return $status
   printf 'these tests did not use the GPU:\n%s\n' "$unused"
   return 1
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,7 +18,11 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kFolder = KEEL_TEST_DATA "/ntk/";
+// Of the sources here, or of those that KEEL_SOURCE_DIR names where this was built elsewhere.
+const std::string kFolder = [] {
+  const char* elsewhere = std::getenv("KEEL_SOURCE_DIR");
+  return std::string(elsewhere && *elsewhere ? elsewhere : KEEL_SOURCE_DIR) + "/tests/data/ntk/";
+}();
 
 json read(const std::string& name) {
   std::ifstream file(kFolder + name);
