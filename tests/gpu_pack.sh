@@ -28,7 +28,7 @@ while (($#)); do
   shift 2
 done
 [[ $out == *.tar.xz ]] || die "--out $out: wanted a name that ends in .tar.xz"
-[[ ! -e $out ]] || die "$out is there already"
+[[ ! -e $out ]] || die "$out is there already: give --out another name"
 [[ $build || $arch =~ ^[0-9]+(\;[0-9]+)*$ ]] || die "--arch '$arch': wanted a GPU's generation, as 86, 90 or \"86;90\""
 command -v xz >/dev/null || die "no xz here, wanted it for $out"
 
