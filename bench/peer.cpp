@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "../core/memory.h"
+#include "source_folder.h"
 
 namespace keel::bench {
 namespace {
@@ -20,12 +21,7 @@ struct Pythons {
   std::optional<std::string> usual, neural_tangents;
 } pythons;
 
-// Of the sources here, or of those that KEEL_SOURCE_DIR names where this was built elsewhere.
-std::filesystem::path peers_folder() {
-  const char* elsewhere = std::getenv("KEEL_SOURCE_DIR");
-  return std::filesystem::path(elsewhere && *elsewhere ? elsewhere : KEEL_SOURCE_DIR) /
-         "bench/peers";
-}
+std::filesystem::path peers_folder() { return source_folder() / "bench/peers"; }
 
 // The one that is asked for, that of setup.sh, or on a GPU, whose machines have one ready, python3
 // of the PATH if it has any of these modules.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every picture and file that a page links to is there, and what it says to break at in a debugger is
-# in the sources. Prints each that is not: file:line: target.
+# Every picture and file that a page links to is there, and every name in what it says to break at in
+# a debugger stands in the sources. Prints each that is not: file:line: target.
 cd "${1:-$(dirname "$0")/..}" || exit 2
 
 pages=$(find . \( -name '.?*' -o -name 'build*' -o -name 'figures' -o -name 'table1' -o -name 'out' \) -prune -o \

@@ -1,7 +1,7 @@
 // Elementary functions that loops over rows can use. On the CPU float32 exp, exp - 1, ln(1 + x),
 // tanh and the tail of the normal distribution, and the float64 angle, are our own: without calls
 // and without branches, so that the compiler runs them eight or sixteen at a time. The rest, and
-// the GPU, use the standard library's.
+// the GPU but where a function says so, use the standard library's.
 #pragma once
 
 #include <bit>

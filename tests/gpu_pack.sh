@@ -22,7 +22,10 @@ while (($#)); do
     --arch) arch=$2 ;;
     --out) out=$(realpath -m "$2") ;;
     --cpu) cpu=$2 ;;
-    --build) build=$(realpath "$2") || die "--build $2: no such folder" ;;
+    --build)
+      [[ -d $2 ]] || die "--build $2: no such folder"
+      build=$(realpath "$2")
+      ;;
     *) die "unknown option '$1' (--arch, --out, --cpu, --build)" ;;
   esac
   shift 2

@@ -2,12 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "../../bench/source_folder.h"
 #include "../../core/max_or_nan.h"
 #include "../../nn/weights.h"
 #include "../../ntk/infinite_kernel.h"
@@ -18,11 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-// Of the sources here, or of those that KEEL_SOURCE_DIR names where this was built elsewhere.
-const std::string kFolder = [] {
-  const char* elsewhere = std::getenv("KEEL_SOURCE_DIR");
-  return std::string(elsewhere && *elsewhere ? elsewhere : KEEL_SOURCE_DIR) + "/tests/data/ntk/";
-}();
+const std::string kFolder = (source_folder() / "tests/data/ntk/").string();
 
 json read(const std::string& name) {
   std::ifstream file(kFolder + name);

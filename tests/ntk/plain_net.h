@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../nn/net.h"
+#include "activations.h"
 
 namespace plain_net {
 
@@ -59,9 +60,6 @@ inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
                     .affine = dice.below(2) == 0,
                     .eps = std::vector<double>{0, 1e-5, 1}[dice.below(3)]});
   };
-  constexpr LayerKind kActivations[] = {LayerKind::relu,      LayerKind::gelu, LayerKind::silu,
-                                        LayerKind::leakyrelu, LayerKind::tanh, LayerKind::sigmoid,
-                                        LayerKind::softplus,  LayerKind::elu};
   const std::int64_t blocks = 1 + dice.below(3), sure = dice.below(blocks);
   for (std::int64_t i = 0; i < blocks; ++i) {
     dense(1 + dice.below(widest));

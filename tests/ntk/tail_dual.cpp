@@ -9,14 +9,14 @@
 #include <cmath>
 
 #include "../../ntk/shell_maximum.h"
+#include "activations.h"
 #include "dual_problem.h"
 
 namespace keel {
 namespace {
 
 TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
-  for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
-                        LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus, LayerKind::elu})
+  for (LayerKind phi : kActivations)
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
       CAPTURE(static_cast<int>(phi));
       CAPTURE(seed);
@@ -77,8 +77,7 @@ TEST_CASE("scalar_maximum: far from 0, narrow, wide, and of a unit that never ch
   const ScalarProblem tanh{.phi = LayerKind::tanh, .w = -1, .theta = -0.25, .scale = 1e9};
   CHECK(scalar_maximum(tanh, 1e-9).value == doctest::Approx(0.75).epsilon(1e-6));
   CHECK(scalar_maximum(tanh, 1e-9).value >= 0.75);
-  for (LayerKind phi : {LayerKind::relu, LayerKind::leakyrelu, LayerKind::gelu, LayerKind::silu,
-                        LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus, LayerKind::elu}) {
+  for (LayerKind phi : kActivations) {
     // scale 0: phi is a constant, and the parabola -y^2 - y/2 + is largest at -1/4
     const ScalarProblem constant{
         .phi = phi, .w = 2, .sigma = 0.5, .kappa = 1, .origin = 3, .scale = 0};
