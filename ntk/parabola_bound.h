@@ -1,9 +1,10 @@
 // ParabolaBound: what stands behind a transformer's first block, its relus bounded all at once.
 #pragma once
 
-#include "../core/tensor.h"
+#include <vector>
+
+#include "block_paths.h"
 #include "direction.h"
-#include "embedding_image.h"
 
 namespace keel {
 
@@ -13,8 +14,8 @@ namespace keel {
 /// gave: of the place itself and, by each head, of others (docs/transformer.md).
 class ParabolaBound {
  public:
-  /// `image` must be in planes, and `block` know the intervals of its units.
-  ParabolaBound(const EmbeddingImage& image, const BlockMaps& block, std::size_t heads);
+  /// `block`, of those paths, must know the intervals of its units. Both must outlive this.
+  ParabolaBound(const BlockPaths& paths, const BlockMaps& block) : paths_(paths), block_(block) {}
 
   /// Of w . (s + back(relu(hidden(s)))), s what stands behind the block's attention, whatever the
   /// sequence. `of_units` [units]: d pulled back through `back`.
@@ -23,20 +24,9 @@ class ParabolaBound {
  private:
   struct Form;
   double crossed(const Form& form, const std::vector<double>& curvature) const;
-  std::size_t rows() const { return paths_ * each_; }
-  const double* units_of(std::size_t row) const {
-    return of_units_.data<double>() + row * middle_.size();
-  }
 
+  const BlockPaths& paths_;
   const BlockMaps& block_;
-  std::size_t paths_, each_;  // the place and the heads; the vectors that a path's half plane has
-  // What a path makes of each vector, path by path: in the state [rows, width], and in the hidden
-  // units [rows, units].
-  std::vector<double> of_state_;
-  Tensor of_units_;
-  // State and hidden units where every path has the middle of the image; the sizes of all that
-  // makes them, the paths' vectors included.
-  std::vector<double> state_, middle_, state_size_, unit_size_;
 };
 
 }  // namespace keel

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "../core/each_in_parallel.h"
+#include "block_paths.h"
 #include "direction.h"
 #include "embedding_image.h"
+#include "form_bound.h"
 #include "parabola_bound.h"
 
 namespace keel {
@@ -51,20 +54,26 @@ class Bounds {
       blocks_.push_back(
           {std::move(attended), std::move(taken), std::move(hidden), std::move(back)});
       find_units(blocks_.size() - 1);
-      if (b == 0 && image_->in_planes()) parabolas_.emplace(*image_, blocks_[0], heads_);
+      if (b == 0 && image_->in_planes()) {
+        paths_.emplace(*image_, blocks_[0], heads_);
+        parabolas_.emplace(*paths_, blocks_[0]);
+      }
     }
     last_ = dense();
+    find_form();
   }
 
   Interval outputs() const {
-    const auto most = [&](double side) {
+    double ends[2];
+    each_in_parallel(2, [&](std::size_t i) {
+      const double side = i == 0 ? -1 : 1;
       Direction d(last_.inputs());
       d.add(side, 1, last_.row(0));
       Most all = before_block(blocks_.size(), d);
       all += {side * last_.bias[0], std::abs(last_.bias[0])};
-      return all.bound(margin_);
-    };
-    return {-most(-1), most(1)};
+      ends[i] = all.bound(margin_);
+    });
+    return {-ends[0], ends[1]};
   }
 
  private:
@@ -112,10 +121,13 @@ class Bounds {
     const BlockMaps& block = blocks_[b];
     Direction of_units(block.hidden.bias.size());
     for (std::size_t i = 0; i < d.w.size(); ++i) of_units.add(d.w[i], d.size[i], block.back.row(i));
-    const Most by_lines = above_lines(b, d, of_units);
-    if (b > 0 || !parabolas_) return by_lines;
-    const Most by_parabolas = parabolas_->most(d, of_units);
-    return by_parabolas.bound(margin_) < by_lines.bound(margin_) ? by_parabolas : by_lines;
+    Most least = above_lines(b, d, of_units);
+    const auto improve = [&](const Most& other) {
+      if (other.bound(margin_) < least.bound(margin_)) least = other;
+    };
+    if (b == 0 && parabolas_) improve(parabolas_->most(d, of_units));
+    if (form_ && b == form_block_) improve(form_->most(d, of_units, form_steps_));
+    return least;
   }
 
   // A line above each relu.
@@ -164,13 +176,29 @@ class Bounds {
     blocks_[b].units = std::move(units);
   }
 
+  // For the end alone, as it takes its time: behind later blocks it is asked of each head of those.
+  void find_form() {
+    constexpr int kSteps = 150, kFewest = 10;
+    if (!paths_) return;
+    form_block_ = std::min<std::size_t>(blocks_.size(), 2) - 1;
+    form_steps_ = kSteps;
+    for (std::size_t b = form_block_ + 1; b < blocks_.size(); ++b)
+      form_steps_ /= static_cast<int>(heads_ + 1);
+    if (form_steps_ < kFewest || !FormRows::fits(*paths_, form_block_ + 1)) return;
+    form_.emplace(*paths_, std::span(blocks_).first(form_block_ + 1), heads_);
+  }
+
   const Transformer& net_;
   std::int64_t member_;
   std::size_t heads_, at_ = 0;
   double margin_;
   std::optional<EmbeddingImage> image_{};
   std::vector<BlockMaps> blocks_{};
-  std::optional<ParabolaBound> parabolas_{};  // of the first block
+  std::optional<BlockPaths> paths_{};         // of the first block, where the image is in planes
+  std::optional<ParabolaBound> parabolas_{};  // of that block
+  std::optional<FormBound> form_{};           // behind the block `form_block_`
+  std::size_t form_block_ = 0;
+  int form_steps_ = 0;
   DenseMap last_{};
 };
 

@@ -1,0 +1,206 @@
+#include "form_dual.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../kernels/eigen.h"
+#include "../kernels/gemm.h"
+#include "dot.h"
+#include "matrices.h"
+
+namespace keel {
+namespace {
+
+using namespace matrix;
+using Vector = std::vector<double>;
+
+std::int64_t count(std::size_t n) { return static_cast<std::int64_t>(n); }
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// A symmetric matrix as V' diag(values) V.
+struct Eigen {
+  explicit Eigen(const Tensor& a) : vectors(a.clone()), n(static_cast<std::size_t>(a.size(0))) {
+    values = symmetric_eigen(vectors).to_vector<double>();
+  }
+  const double* vector(std::size_t i) const { return vectors.data<double>() + i * n; }
+
+  /// V' diag(f(values)) V, or without the last V.
+  template <class F>
+  Tensor mapped(F f, bool whole) const {
+    Vector factors(n);
+    for (std::size_t i = 0; i < n; ++i) factors[i] = f(values[i]);
+    const Tensor scaled = scaled_rows(vectors, factors), result = zeros(n, n);
+    if (whole) {
+      gemm(Transpose::yes, Transpose::no, 1, scaled, vectors, 0, result);
+    } else {
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j)
+          result.data<double>()[j * n + i] = scaled.data<double>()[i * n + j];
+    }
+    return result;
+  }
+
+  Tensor vectors;
+  std::size_t n;
+  Vector values;
+};
+
+bool all_finite(const Tensor& a) {
+  const double* begin = a.data<double>();
+  return std::all_of(begin, begin + a.elements(), [](double v) { return std::isfinite(v); });
+}
+
+}  // namespace
+
+FormDual::FormDual(const FormRows& rows, const Direction& d, const Direction& of_units)
+    : rows_(rows),
+      d_(d),
+      of_units_(of_units),
+      always_(rows.last_middle.size()),
+      maximum_(rows.paths, rows.each) {
+  // Of how far a unit goes from its middle, where its parabola touches relu at first.
+  constexpr double kReach = 0.45;
+  for (std::size_t i = 0; i < rows_.width; ++i) {
+    const double bias = rows_.last.back.bias[i];
+    fixed_ +=
+        {d.w[i] * (rows_.state[i] + bias), d.size[i] * (rows_.state_size[i] + std::abs(bias))};
+  }
+  Vector of_above;
+  for (std::size_t j = 0; j < rows_.last_middle.size(); ++j) {
+    const auto [low, high] = rows_.last.units[j];
+    const double factor = of_units.w[j], middle = rows_.last_middle[j];
+    fixed_ += {0, of_units.size[j] * rows_.last_size[j]};
+    if (high <= 0 || factor == 0) continue;
+    if (low >= 0) {
+      always_[j] = factor;
+      fixed_.value += factor * middle;
+    } else if (factor > 0) {
+      above_.push_back(j);
+      x_.push_back(std::log(std::hypot(middle, kReach * (high - low) / 2)));
+      of_above.insert(of_above.end(), rows_.last.hidden.row(j),
+                      rows_.last.hidden.row(j) + rows_.width);
+    } else {
+      below_.push_back(j);
+    }
+  }
+  hidden_ = Tensor::from(of_above, {count(above_.size()), count(rows_.width)});
+  x_.resize(above_.size() + below_.size());
+  thetas_ = x_.size();
+  theta_.resize(rows_.copies * units());
+  eta_ = pulled_ = theta_;
+  etas_ = thetas_ + kinks();
+  x_.resize(etas_);
+  x_.resize(etas_ + kinks(), -1);
+  x_.push_back(0);
+  gradient_ = first_ = second_ = Vector(x_.size());
+}
+
+Most FormDual::value() {
+  const std::size_t width = rows_.width;
+  Most total = fixed_;
+  // The last block's parabolas: v (z + tau)^2 / (4 tau) = v (z^2 / tau + 2 z + tau) / 4.
+  Vector slope = always_, curvature;
+  for (std::size_t i = 0; i < above_.size(); ++i) {
+    const std::size_t j = above_[i];
+    const double v = of_units_.w[j], z = rows_.last_middle[j];
+    curvature.push_back(v / (4 * tau(i)));
+    slope[j] = v / 2 + 2 * curvature[i] * z;
+    total.value += curvature[i] * z * z + v * z / 2 + v * tau(i) / 4;
+  }
+  for (std::size_t i = 0; i < below_.size(); ++i) {
+    const std::size_t j = below_[i];
+    slope[j] = line(i) * of_units_.w[j];
+    total.value += slope[j] * rows_.last_middle[j];
+  }
+  Vector of_state = d_.w;
+  for (std::size_t j = 0; j < slope.size(); ++j)
+    for (std::size_t i = 0; i < width; ++i) of_state[i] += slope[j] * rows_.last.hidden.row(j)[i];
+  const Tensor squares = zeros(width, width);
+  gemm(Transpose::yes, Transpose::no, 1, scaled_rows(hidden_, curvature), hidden_, 0, squares);
+  if (!all_finite(squares)) return {kInfinity, 0};
+  const Eigen form(squares);
+  double trace = 0;
+  for (double v : form.values) trace += std::max(v, 0.0);
+  const double least = std::max(1e-9 * trace / static_cast<double>(width), 1e-290);
+  const auto length = [&](double v) { return std::sqrt(std::max(v, least)); };
+  root_ = form.mapped(length, false);
+  inverse_root_ = form.mapped([&](double v) { return 1 / length(v); }, false);
+  of_rows_ = product(rows_.of_state, root_);
+
+  // The kinks' multipliers, and what is left when they are gone.
+  const double slack = std::exp(std::max(x_.back(), -4.0));
+  Tensor pairs_of_kinks = zeros(width, width);
+  if (kinks() > 0) {
+    of_kinks_ = product(rows_.kinks, root_);
+    Vector over(kinks());
+    for (std::size_t k = 0; k < kinks(); ++k) over[k] = std::exp(-x_[thetas_ + k]);
+    gemm(Transpose::yes, Transpose::no, 1, scaled_rows(of_kinks_, over), of_kinks_, 0,
+         pairs_of_kinks);
+  }
+  if (!all_finite(pairs_of_kinks)) return {kInfinity, 0};
+  const Eigen lost(pairs_of_kinks);
+  const double largest = std::max(lost.values.back(), 1e-200), raise = largest * (1 + slack);
+  top_ = Vector(lost.vector(width - 1), lost.vector(width - 1) + width);
+  resolvent_ = lost.mapped([&](double v) { return 1 / (1 - std::max(v, 0.0) / raise); }, true);
+  half_ = Vector(width);
+  Vector of_z(kinks()), squared(kinks());
+  for (std::size_t k = 0; k < kinks(); ++k) {
+    const std::size_t j = k % units();
+    theta_[k] = raise * std::exp(x_[thetas_ + k]);
+    eta_[k] = share(x_[etas_ + k]);
+    const double below = theta_[k] * eta_[k] / (4 * rows_.bowl[j]);
+    pulled_[k] = dot(rows_.kinks.data<double>() + k * width, of_state.data(), width) + 2 * below;
+    squared[k] = theta_[k] / 4 * (1 - eta_[k]);
+    of_z[k] = 2 * squared[k] * rows_.z_middle[j] - below * rows_.tilt[j];
+    const double z = rows_.z_middle[j];
+    total.value +=
+        pulled_[k] * pulled_[k] / (4 * theta_[k]) + squared[k] * z * z - below * rows_.tilt[j] * z;
+    for (std::size_t i = 0; i < width; ++i)
+      half_[i] += of_kinks_.data<double>()[k * width + i] * pulled_[k] / (2 * theta_[k]);
+  }
+  const Vector drawn = times(resolvent_, half_.data());
+  total.value += dot(half_.data(), drawn.data(), width);
+
+  const std::size_t rows = rows_.paths * rows_.each,
+                    of_copy = rows / std::max<std::size_t>(rows_.copies, 1);
+  const Tensor all = product(product(of_rows_, resolvent_), of_rows_, Transpose::yes);
+  Vector linear(rows);
+  for (std::size_t row = 0; row < rows; ++row)
+    linear[row] = dot(rows_.of_state.data<double>() + row * width, of_state.data(), width) +
+                  2 * dot(of_rows_.data<double>() + row * width, drawn.data(), width);
+  for (std::size_t copy = 0; copy < rows_.copies && units() > 0; ++copy) {
+    const Tensor scaled = rows_.of_z.clone();
+    for (std::size_t row = 0; row < of_copy; ++row) {
+      double* z = scaled.data<double>() + row * units();
+      linear[copy * of_copy + row] += dot(z, &of_z[copy * units()], units());
+      for (std::size_t j = 0; j < units(); ++j) z[j] *= squared[copy * units() + j];
+    }
+    const Tensor block = product(scaled, rows_.of_z, Transpose::yes);
+    for (std::size_t row = 0; row < of_copy; ++row)
+      for (std::size_t other = 0; other < of_copy; ++other)
+        all.data<double>()[(copy * of_copy + row) * rows + copy * of_copy + other] +=
+            block.data<double>()[row * of_copy + other];
+  }
+  total.value += maximum_.most(linear, all);
+
+  if (!std::isfinite(total.value)) return {kInfinity, 0};
+  take_moments();
+  total.size += slopes(slack);
+  return total;
+}
+
+void FormDual::step(double rate) {
+  constexpr double kFirst = 0.9, kSecond = 0.99;
+  ++steps_;
+  const double whole = 1 - std::pow(kFirst, steps_), squares = 1 - std::pow(kSecond, steps_);
+  for (std::size_t i = 0; i < x_.size(); ++i) {
+    first_[i] = kFirst * first_[i] + (1 - kFirst) * gradient_[i];
+    second_[i] = kSecond * second_[i] + (1 - kSecond) * gradient_[i] * gradient_[i];
+    x_[i] -= rate * (first_[i] / whole) / (std::sqrt(second_[i] / squares) + 1e-300);
+  }
+  maximum_.step(rate / 4);
+}
+
+}  // namespace keel
