@@ -16,7 +16,7 @@ Most FormBound::most(const Direction& d, const Direction& of_units, int steps) c
   Most least{std::numeric_limits<double>::infinity(), 0};
   double start = 0;
   for (const double slack : {-1.0, 1.0, 3.0, 6.0}) {
-    dual.start_from(slack);
+    dual.multipliers().back() = slack;
     const Most at = dual.value();
     if (at.value < least.value) {
       least = at;
@@ -24,7 +24,7 @@ Most FormBound::most(const Direction& d, const Direction& of_units, int steps) c
     }
     if (!dual.any_kink()) break;
   }
-  dual.start_from(start);
+  dual.multipliers().back() = start;
   for (int step = 0; step < steps; ++step) {
     const Most at = dual.value();
     if (!std::isfinite(at.value)) break;

@@ -27,7 +27,10 @@ class FormDual {
   Most value();
   /// A step down from the last value (Adam's way, Kingma and Ba 2015).
   void step(double rate);
-  void start_from(double slack) { x_.back() = slack; }
+
+  /// x, slack last; and the slope of the last value in it.
+  std::vector<double>& multipliers() { return x_; }
+  const std::vector<double>& slope() const { return gradient_; }
 
  private:
   // form_moments.cpp: where the last value is taken, as means and second moments, and its slope.

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../ntk/form_dual.h"
 #include "../../ntk/parabola_bound.h"
 #include "drawn_blocks.h"
 
@@ -122,6 +123,54 @@ TEST_CASE("form bound: behind two blocks nothing passes it, and descent makes it
   CAPTURE(first);
   CHECK(last > 1.5 * first);
   CHECK(last > 0.3);
+}
+
+// A bound that is loose would hide a mistake in it; its slope, which is made of where it is taken,
+// would not agree with it.
+TEST_CASE("form dual: its slope is that of finite differences") {
+  int nets = 0;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const std::size_t heads = 1 + seed % 2;
+    Draws draw(seed);
+    const EmbeddingImage image = draw_image(draw);
+    std::vector<BlockMaps> blocks{draw_block(draw)};
+    std::vector<Vector> states = draw_states(image, blocks[0], heads, 2000, draw);
+    set_units(blocks[0], states);
+    if (seed < 4) {
+      for (Vector& s : states) s = behind_block(blocks[0], s);
+      blocks.push_back(draw_block(draw));
+      set_units(blocks[1], states);
+    }
+    const BlockPaths paths(image, blocks[0], heads);
+    const FormRows rows(paths, blocks, heads);
+    const Wanted wanted(blocks.back(), draw.normals(kWidth));
+    FormDual dual(rows, wanted.d, wanted.of_units);
+    if (!dual.any_parabola()) continue;
+    ++nets;
+    for (int step = 0; step < 7; ++step) {
+      dual.value();
+      dual.step(0.1);
+    }
+    dual.value();
+    const Vector slope = dual.slope();
+    double squares = 0, off = 0;
+    for (std::size_t i = 0; i < slope.size(); ++i) {
+      constexpr double kStep = 1e-5;
+      double& x = dual.multipliers()[i];
+      const double before = x;
+      x = before + kStep;
+      const double above = dual.value().value;
+      x = before - kStep;
+      const double difference = (above - dual.value().value) / (2 * kStep);
+      x = before;
+      squares += slope[i] * slope[i];
+      off += (slope[i] - difference) * (slope[i] - difference);
+    }
+    CAPTURE(seed);
+    CHECK(squares > 0.01);
+    CHECK(std::sqrt(off / squares) < 2e-3);
+  }
+  CHECK(nets >= 4);
 }
 
 TEST_CASE("form bound: what it leaves to lines") {
