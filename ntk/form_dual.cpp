@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "../kernels/eigen.h"
-#include "../kernels/gemm.h"
 #include "dot.h"
 #include "matrices.h"
 
@@ -26,25 +25,32 @@ struct Eigen {
   }
   const double* vector(std::size_t i) const { return vectors.data<double>() + i * n; }
 
-  /// V' diag(f(values)) V, or without the last V.
+  /// V' diag(f(values)) V.
   template <class F>
-  Tensor mapped(F f, bool whole) const {
-    Vector factors(n);
-    for (std::size_t i = 0; i < n; ++i) factors[i] = f(values[i]);
-    const Tensor scaled = scaled_rows(vectors, factors), result = zeros(n, n);
-    if (whole) {
-      gemm(Transpose::yes, Transpose::no, 1, scaled, vectors, 0, result);
-    } else {
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < n; ++j)
-          result.data<double>()[j * n + i] = scaled.data<double>()[i * n + j];
-    }
+  Tensor mapped(F f) const {
+    return inner_product(scaled(f), vectors);
+  }
+  /// V' diag(f(values)).
+  template <class F>
+  Tensor columns(F f) const {
+    const Tensor rows = scaled(f), result = zeros(n, n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        result.data<double>()[j * n + i] = rows.data<double>()[i * n + j];
     return result;
   }
 
   Tensor vectors;
   std::size_t n;
   Vector values;
+
+ private:
+  template <class F>
+  Tensor scaled(F f) const {
+    Vector factors(n);
+    for (std::size_t i = 0; i < n; ++i) factors[i] = f(values[i]);
+    return scaled_rows(vectors, factors);
+  }
 };
 
 bool all_finite(const Tensor& a) {
@@ -97,97 +103,111 @@ FormDual::FormDual(const FormRows& rows, const Direction& d, const Direction& of
   gradient_ = first_ = second_ = Vector(x_.size());
 }
 
-Most FormDual::value() {
-  const std::size_t width = rows_.width;
-  Most total = fixed_;
-  // The last block's parabolas: v (z + tau)^2 / (4 tau) = v (z^2 / tau + 2 z + tau) / 4.
+// The last block's parabolas, v (z + tau)^2 / (4 tau) = v (z^2 / tau + 2 z + tau) / 4, and lines,
+// as |L' delta|^2 and, which is returned, a linear function of the state; delta is the state less
+// that at the middle, whose own goes to `value`. False where a number leaves double.
+bool FormDual::last_block(double& value, Vector& of_state) {
   Vector slope = always_, curvature;
   for (std::size_t i = 0; i < above_.size(); ++i) {
     const std::size_t j = above_[i];
     const double v = of_units_.w[j], z = rows_.last_middle[j];
     curvature.push_back(v / (4 * tau(i)));
     slope[j] = v / 2 + 2 * curvature[i] * z;
-    total.value += curvature[i] * z * z + v * z / 2 + v * tau(i) / 4;
+    value += curvature[i] * z * z + v * z / 2 + v * tau(i) / 4;
   }
   for (std::size_t i = 0; i < below_.size(); ++i) {
     const std::size_t j = below_[i];
     slope[j] = line(i) * of_units_.w[j];
-    total.value += slope[j] * rows_.last_middle[j];
+    value += slope[j] * rows_.last_middle[j];
   }
-  Vector of_state = d_.w;
+  of_state = d_.w;
   for (std::size_t j = 0; j < slope.size(); ++j)
-    for (std::size_t i = 0; i < width; ++i) of_state[i] += slope[j] * rows_.last.hidden.row(j)[i];
-  const Tensor squares = zeros(width, width);
-  gemm(Transpose::yes, Transpose::no, 1, scaled_rows(hidden_, curvature), hidden_, 0, squares);
-  if (!all_finite(squares)) return {kInfinity, 0};
+    for (std::size_t i = 0; i < rows_.width; ++i)
+      of_state[i] += slope[j] * rows_.last.hidden.row(j)[i];
+  const Tensor squares = inner_product(scaled_rows(hidden_, curvature), hidden_);
+  if (!all_finite(squares)) return false;
   const Eigen form(squares);
   double trace = 0;
   for (double v : form.values) trace += std::max(v, 0.0);
-  const double least = std::max(1e-9 * trace / static_cast<double>(width), 1e-290);
+  // Never less than the form: so much more than its rounding that L has an inverse.
+  const double least = std::max(1e-9 * trace / static_cast<double>(rows_.width), 1e-290);
   const auto length = [&](double v) { return std::sqrt(std::max(v, least)); };
-  root_ = form.mapped(length, false);
-  inverse_root_ = form.mapped([&](double v) { return 1 / length(v); }, false);
+  root_ = form.columns(length);
+  inverse_root_ = form.columns([&](double v) { return 1 / length(v); });
   of_rows_ = product(rows_.of_state, root_);
+  return true;
+}
 
-  // The kinks' multipliers, and what is left when they are gone.
-  const double slack = std::exp(std::max(x_.back(), -4.0));
-  Tensor pairs_of_kinks = zeros(width, width);
+// The most over all e, of which 1/4 r'r/theta and what the middle of each z makes go to `value`;
+// what is left of a z^2 and of a z. False where a number leaves double.
+bool FormDual::without_kinks(double& value, const Vector& of_state, Vector& of_square,
+                             Vector& of_z) {
+  const std::size_t width = rows_.width;
+  Tensor pairs = zeros(width, width);
   if (kinks() > 0) {
     of_kinks_ = product(rows_.kinks, root_);
     Vector over(kinks());
     for (std::size_t k = 0; k < kinks(); ++k) over[k] = std::exp(-x_[thetas_ + k]);
-    gemm(Transpose::yes, Transpose::no, 1, scaled_rows(of_kinks_, over), of_kinks_, 0,
-         pairs_of_kinks);
+    pairs = inner_product(scaled_rows(of_kinks_, over), of_kinks_);
   }
-  if (!all_finite(pairs_of_kinks)) return {kInfinity, 0};
-  const Eigen lost(pairs_of_kinks);
-  const double largest = std::max(lost.values.back(), 1e-200), raise = largest * (1 + slack);
+  if (!all_finite(pairs)) return false;
+  const Eigen lost(pairs);
+  const double raise = std::max(lost.values.back(), 1e-200) * (1 + slack());
   top_ = Vector(lost.vector(width - 1), lost.vector(width - 1) + width);
-  resolvent_ = lost.mapped([&](double v) { return 1 / (1 - std::max(v, 0.0) / raise); }, true);
+  resolvent_ = lost.mapped([&](double v) { return 1 / (1 - std::max(v, 0.0) / raise); });
   half_ = Vector(width);
-  Vector of_z(kinks()), squared(kinks());
   for (std::size_t k = 0; k < kinks(); ++k) {
     const std::size_t j = k % units();
+    const double z = rows_.z_middle[j], tilt = rows_.tilt[j];
     theta_[k] = raise * std::exp(x_[thetas_ + k]);
     eta_[k] = share(x_[etas_ + k]);
     const double below = theta_[k] * eta_[k] / (4 * rows_.bowl[j]);
     pulled_[k] = dot(rows_.kinks.data<double>() + k * width, of_state.data(), width) + 2 * below;
-    squared[k] = theta_[k] / 4 * (1 - eta_[k]);
-    of_z[k] = 2 * squared[k] * rows_.z_middle[j] - below * rows_.tilt[j];
-    const double z = rows_.z_middle[j];
-    total.value +=
-        pulled_[k] * pulled_[k] / (4 * theta_[k]) + squared[k] * z * z - below * rows_.tilt[j] * z;
+    of_square[k] = theta_[k] / 4 * (1 - eta_[k]);
+    of_z[k] = -below * tilt;
+    value += pulled_[k] * pulled_[k] / (4 * theta_[k]) + (of_square[k] * z + of_z[k]) * z;
     for (std::size_t i = 0; i < width; ++i)
       half_[i] += of_kinks_.data<double>()[k * width + i] * pulled_[k] / (2 * theta_[k]);
   }
+  return true;
+}
+
+Most FormDual::value() {
+  Most total = fixed_;
+  Vector of_state, of_square(kinks()), of_z(kinks());
+  if (!last_block(total.value, of_state) || !without_kinks(total.value, of_state, of_square, of_z))
+    return {kInfinity, 0};
+
+  // (y + w/2)' (1 - K)^-1 (y + w/2), and what is left of each z: a form of what the paths bring.
+  const std::size_t width = rows_.width, rows = rows_.paths * rows_.each,
+                    of_copy = rows / std::max<std::size_t>(rows_.copies, 1);
   const Vector drawn = times(resolvent_, half_.data());
   total.value += dot(half_.data(), drawn.data(), width);
-
-  const std::size_t rows = rows_.paths * rows_.each,
-                    of_copy = rows / std::max<std::size_t>(rows_.copies, 1);
-  const Tensor all = product(product(of_rows_, resolvent_), of_rows_, Transpose::yes);
+  const Tensor form = product(product(of_rows_, resolvent_), of_rows_, Transpose::yes);
   Vector linear(rows);
   for (std::size_t row = 0; row < rows; ++row)
     linear[row] = dot(rows_.of_state.data<double>() + row * width, of_state.data(), width) +
                   2 * dot(of_rows_.data<double>() + row * width, drawn.data(), width);
   for (std::size_t copy = 0; copy < rows_.copies && units() > 0; ++copy) {
     const Tensor scaled = rows_.of_z.clone();
+    const double *of_one = &of_z[copy * units()], *of_two = &of_square[copy * units()];
     for (std::size_t row = 0; row < of_copy; ++row) {
       double* z = scaled.data<double>() + row * units();
-      linear[copy * of_copy + row] += dot(z, &of_z[copy * units()], units());
-      for (std::size_t j = 0; j < units(); ++j) z[j] *= squared[copy * units() + j];
+      for (std::size_t j = 0; j < units(); ++j) {
+        linear[copy * of_copy + row] += (of_one[j] + 2 * of_two[j] * rows_.z_middle[j]) * z[j];
+        z[j] *= of_two[j];
+      }
     }
     const Tensor block = product(scaled, rows_.of_z, Transpose::yes);
     for (std::size_t row = 0; row < of_copy; ++row)
       for (std::size_t other = 0; other < of_copy; ++other)
-        all.data<double>()[(copy * of_copy + row) * rows + copy * of_copy + other] +=
+        form.data<double>()[(copy * of_copy + row) * rows + copy * of_copy + other] +=
             block.data<double>()[row * of_copy + other];
   }
-  total.value += maximum_.most(linear, all);
-
+  total.value += maximum_.most(linear, form);
   if (!std::isfinite(total.value)) return {kInfinity, 0};
   take_moments();
-  total.size += slopes(slack);
+  total.size += slopes();
   return total;
 }
 

@@ -1,6 +1,8 @@
 // FormDual: a bound of what stands behind a transformer's relus, for any multipliers.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -33,11 +35,15 @@ class FormDual {
   const std::vector<double>& slope() const { return gradient_; }
 
  private:
+  bool last_block(double& value, std::vector<double>& of_state);
+  bool without_kinks(double& value, const std::vector<double>& of_state,
+                     std::vector<double>& of_square, std::vector<double>& of_z);
   // form_moments.cpp: where the last value is taken, as means and second moments, and its slope.
   void take_moments();
-  double slopes(double slack);
+  double slopes();
 
   double tau(std::size_t i) const { return std::exp(x_[i]); }
+  double slack() const { return std::exp(std::max(x_.back(), -4.0)); }
   static double share(double x) { return 1 / (1 + std::exp(-x)); }
   double line(std::size_t i) const { return share(x_[above_.size() + i]); }
   std::size_t kinks() const { return theta_.size(); }

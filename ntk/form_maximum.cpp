@@ -42,8 +42,8 @@ double FormMaximum::of_path(std::size_t path, const std::vector<double>& linear,
 double FormMaximum::of_pair(Pair& pair, const double* form) const {
   const std::size_t first = pair.one_path * each_, second = pair.other_path * each_;
   const double* along = form + first * rows() + second;
-  const double* of_one = &messages_[(pair.one_path * paths_ + pair.other_path) * each_];
-  const double* of_other = &messages_[(pair.other_path * paths_ + pair.one_path) * each_];
+  const double* of_one = &messages_[messages(pair.one_path, pair.other_path)];
+  const double* of_other = &messages_[messages(pair.other_path, pair.one_path)];
   double largest = -std::numeric_limits<double>::infinity();
   std::size_t best_t = 1, best_s = 1;
   for (std::size_t t = 1; t < each_; ++t) {
@@ -70,7 +70,7 @@ double FormMaximum::most(const std::vector<double>& linear, const Tensor& form) 
   for (std::size_t path = 0; path < paths_; ++path)
     for (std::size_t other = 0; other < paths_; ++other)
       for (std::size_t k = 1; k < each_; ++k)
-        given_[path * each_ + k] += messages(messages_, path, other)[k];
+        given_[path * each_ + k] += messages_[messages(path, other) + k];
   double sum = 0;
   for (std::size_t path = 0; path < paths_; ++path)
     sum += of_path(path, linear, form.data<double>());
@@ -93,8 +93,8 @@ void FormMaximum::step(double rate) {
       const Turn& of_pair = one ? pair.one : pair.other;
       const std::size_t wanted = of_pair.row - of_pair.first,
                         taken = own_[path].row - own_[path].first;
-      double *message = messages(messages_, path, other), *mean = messages(first_, path, other),
-             *square = messages(second_, path, other);
+      const std::size_t at = messages(path, other);
+      double *message = &messages_[at], *mean = &first_[at], *square = &second_[at];
       for (std::size_t k = 1; k < each_; ++k) {
         const double slope = (k == taken ? 1.0 : 0.0) - (k == wanted ? 1.0 : 0.0);
         mean[k] = kFirst * mean[k] + (1 - kFirst) * slope;

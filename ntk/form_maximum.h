@@ -47,16 +47,16 @@ class FormMaximum {
   double of_pair(Pair& pair, const double* form) const;
   std::size_t rows() const { return paths_ * each_; }
   // What a place of `path` is given by the pair with `other`: [each_], the first unused.
-  double* messages(std::vector<double>& all, std::size_t path, std::size_t other) const {
-    return &all[(path * paths_ + other) * each_];
+  std::size_t messages(std::size_t path, std::size_t other) const {
+    return (path * paths_ + other) * each_;
   }
 
   std::size_t paths_, each_;
   std::vector<Turn> own_;
   std::vector<Pair> pairs_;
-  std::vector<double> messages_, first_, second_,
-      given_;            // Adam's moments; a row's messages, summed
-  double of_pairs_ = 0;  // the pairs' sum, at the last one
+  std::vector<double> messages_, first_, second_;  // and Adam's moments
+  std::vector<double> given_;                      // a row's messages, summed
+  double of_pairs_ = 0;                            // the pairs' sum, at the last one
   int steps_ = 0;
 };
 

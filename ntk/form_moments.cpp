@@ -87,7 +87,7 @@ void FormDual::take_moments() {
 // Of a maximum over such means the slope is the mean of the slope (Danskin). Returns sizes: what an
 // error of the last block's z, or of a kink's, of a part of its size does to the value, and of the
 // value's own terms.
-double FormDual::slopes(double slack) {
+double FormDual::slopes() {
   // More than the square of any part that rounding is, over that part.
   constexpr double kSquare = 1e-9;
   const std::size_t width = rows_.width;
@@ -130,7 +130,7 @@ double FormDual::slopes(double slack) {
     sizes += theta * (square + z_square +
                       (std::sqrt(z_square) + std::abs(tilt / bowl) + kSquare * size) * size);
   }
-  gradient_.back() = of_slack * slack / (1 + slack);
+  gradient_.back() = of_slack * slack() / (1 + slack());
   // What theta is raised by moves with tau and theta, as K's largest eigenvalue stays the same.
   for (std::size_t i = 0; i < above_.size(); ++i) {
     const double along = dot(of_last.data<double>() + i * width, top_.data(), width);
@@ -138,9 +138,9 @@ double FormDual::slopes(double slack) {
   }
   for (std::size_t k = 0; k < kinks(); ++k) {
     const double along = dot(of_kinks_.data<double>() + k * width, top_.data(), width);
-    gradient_[thetas_ + k] -= of_slack * along * along / theta_[k] * (1 + slack);
+    gradient_[thetas_ + k] -= of_slack * along * along / theta_[k] * (1 + slack());
   }
-  return sizes * (1 + slack) / slack;
+  return sizes * (1 + slack()) / slack();
 }
 
 }  // namespace keel

@@ -24,6 +24,13 @@ inline Tensor product(const Tensor& a, const Tensor& b, Transpose transpose_b = 
   return c;
 }
 
+/// a' b.
+inline Tensor inner_product(const Tensor& a, const Tensor& b) {
+  const Tensor c = Tensor::empty({a.size(1), b.size(1)}, DType::f64);
+  gemm(Transpose::yes, Transpose::no, 1, a, b, 0, c);
+  return c;
+}
+
 /// Rows of `a`, each times a factor.
 inline Tensor scaled_rows(const Tensor& a, const std::vector<double>& factors) {
   const Tensor result = a.clone();
