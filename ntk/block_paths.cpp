@@ -46,6 +46,23 @@ Vector attention_bias(const BlockMaps& block, bool sizes) {
   return result;
 }
 
+Vector outputs_of(const DenseMap& map, const Vector& inputs) {
+  Vector result = map.bias;
+  for (std::size_t j = 0; j < result.size(); ++j)
+    result[j] += dot(inputs.data(), map.row(j), inputs.size());
+  return result;
+}
+
+Vector output_sizes(const DenseMap& map, const Vector& input_sizes) {
+  Vector result(map.bias.size());
+  for (std::size_t j = 0; j < result.size(); ++j) {
+    result[j] = std::abs(map.bias[j]);
+    for (std::size_t i = 0; i < input_sizes.size(); ++i)
+      result[j] += std::abs(map.row(j)[i]) * input_sizes[i] + kNothing;
+  }
+  return result;
+}
+
 BlockPaths::BlockPaths(const EmbeddingImage& image, const BlockMaps& block, std::size_t heads)
     : paths(heads + 1),
       each(1 + image.places()),
@@ -68,19 +85,13 @@ BlockPaths::BlockPaths(const EmbeddingImage& image, const BlockMaps& block, std:
     }
     add(state_size, largest);
   }
-  const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
   of_units = Tensor::empty({count(rows()), count(units)}, DType::f64);
   for (std::size_t row = 0; row < rows(); ++row)
     for (std::size_t j = 0; j < units; ++j)
       of_units.data<double>()[row * units + j] =
           dot(&of_state[row * width], block.hidden.row(j), width);
-  for (std::size_t j = 0; j < units; ++j) {
-    middle.push_back(dot(state.data(), block.hidden.row(j), width) + block.hidden.bias[j]);
-    double size = std::abs(block.hidden.bias[j]);
-    for (std::size_t i = 0; i < width; ++i)
-      size += std::abs(block.hidden.row(j)[i]) * state_size[i] + kNothing;
-    unit_size.push_back(size);
-  }
+  middle = outputs_of(block.hidden, state);
+  unit_size = output_sizes(block.hidden, state_size);
 }
 
 }  // namespace keel

@@ -18,6 +18,10 @@ std::vector<double> through_path(const BlockMaps& block, std::size_t heads, std:
 /// What attention adds whatever it is given: of the biases. With `sizes` as above.
 std::vector<double> attention_bias(const BlockMaps& block, bool sizes);
 
+/// What a dense layer makes of `inputs`; and the sizes of all that makes it.
+std::vector<double> outputs_of(const DenseMap& map, const std::vector<double>& inputs);
+std::vector<double> output_sizes(const DenseMap& map, const std::vector<double>& input_sizes);
+
 /// Behind attention the state is `state` + a sum over paths, the place itself and each head, of
 /// sin(a) times a path's first row + cos(a) times the row of a place, |a| <= pi / 2, or of means of
 /// such (docs/transformer.md).

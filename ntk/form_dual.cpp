@@ -7,14 +7,13 @@
 #include "../kernels/eigen.h"
 #include "dot.h"
 #include "matrices.h"
+#include "parabola_bound.h"
 
 namespace keel {
 namespace {
 
 using namespace matrix;
 using Vector = std::vector<double>;
-
-std::int64_t count(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -66,8 +65,6 @@ FormDual::FormDual(const FormRows& rows, const Direction& d, const Direction& of
       of_units_(of_units),
       always_(rows.last_middle.size()),
       maximum_(rows.paths, rows.each) {
-  // Of how far a unit goes from its middle, where its parabola touches relu at first.
-  constexpr double kReach = 0.45;
   for (std::size_t i = 0; i < rows_.width; ++i) {
     const double bias = rows_.last.back.bias[i];
     fixed_ +=
@@ -84,7 +81,7 @@ FormDual::FormDual(const FormRows& rows, const Direction& d, const Direction& of
       fixed_.value += factor * middle;
     } else if (factor > 0) {
       above_.push_back(j);
-      x_.push_back(std::log(std::hypot(middle, kReach * (high - low) / 2)));
+      x_.push_back(std::log(first_touch(middle, rows_.last.units[j])));
       of_above.insert(of_above.end(), rows_.last.hidden.row(j),
                       rows_.last.hidden.row(j) + rows_.width);
     } else {
@@ -100,12 +97,13 @@ FormDual::FormDual(const FormRows& rows, const Direction& d, const Direction& of
   x_.resize(etas_);
   x_.resize(etas_ + kinks(), -1);
   x_.push_back(0);
-  gradient_ = first_ = second_ = Vector(x_.size());
+  gradient_ = Vector(x_.size());
+  adam_ = Adam(x_.size());
 }
 
 // The last block's parabolas, v (z + tau)^2 / (4 tau) = v (z^2 / tau + 2 z + tau) / 4, and lines,
-// as |L' delta|^2 and, which is returned, a linear function of the state; delta is the state less
-// that at the middle, whose own goes to `value`. False where a number leaves double.
+// as |L' delta|^2 and `of_state`, a linear function; delta is the state less that at the middle,
+// whose own goes to `value`. False where a number leaves double.
 bool FormDual::last_block(double& value, Vector& of_state) {
   Vector slope = always_, curvature;
   for (std::size_t i = 0; i < above_.size(); ++i) {
@@ -212,14 +210,8 @@ Most FormDual::value() {
 }
 
 void FormDual::step(double rate) {
-  constexpr double kFirst = 0.9, kSecond = 0.99;
-  ++steps_;
-  const double whole = 1 - std::pow(kFirst, steps_), squares = 1 - std::pow(kSecond, steps_);
-  for (std::size_t i = 0; i < x_.size(); ++i) {
-    first_[i] = kFirst * first_[i] + (1 - kFirst) * gradient_[i];
-    second_[i] = kSecond * second_[i] + (1 - kSecond) * gradient_[i] * gradient_[i];
-    x_[i] -= rate * (first_[i] / whole) / (std::sqrt(second_[i] / squares) + 1e-300);
-  }
+  adam_.next();
+  for (std::size_t i = 0; i < x_.size(); ++i) x_[i] -= rate * adam_.up(i, gradient_[i], 1e-300);
   maximum_.step(rate / 4);
 }
 

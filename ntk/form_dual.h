@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../core/tensor.h"
+#include "adam.h"
 #include "direction.h"
 #include "form_maximum.h"
 #include "form_rows.h"
@@ -27,7 +28,7 @@ class FormDual {
 
   /// The bound at x, and the sizes of all that makes it; infinity where a number leaves double.
   Most value();
-  /// A step down from the last value (Adam's way, Kingma and Ba 2015).
+  /// A step down from the last value (Adam's way).
   void step(double rate);
 
   /// x, slack last; and the slope of the last value in it.
@@ -56,8 +57,8 @@ class FormDual {
   Most fixed_;                              // and what the multipliers do not change
   std::vector<double> always_;              // slope of the relus that are always on
   std::size_t thetas_, etas_;               // where they begin in x
-  std::vector<double> x_, gradient_, first_, second_;
-  int steps_ = 0;
+  std::vector<double> x_, gradient_;
+  Adam adam_{0};
   FormMaximum maximum_;
 
   // At x: theta and eta, a kink each, and r; L and its inverse, transposed; 1 / (1 - K), and the

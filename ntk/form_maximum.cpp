@@ -11,8 +11,7 @@ FormMaximum::FormMaximum(std::size_t paths, std::size_t each)
       each_(each),
       own_(paths),
       messages_(paths * paths * each),
-      first_(messages_.size()),
-      second_(messages_.size()),
+      adam_(messages_.size()),
       given_(paths * each) {
   for (std::size_t one = 0; one < paths; ++one)
     for (std::size_t other = one + 1; other < paths; ++other)
@@ -81,11 +80,9 @@ double FormMaximum::most(const std::vector<double>& linear, const Tensor& form) 
 
 // Downhill: what a place is given costs where its path takes it, and is worth it where a pair does.
 void FormMaximum::step(double rate) {
-  constexpr double kFirst = 0.9, kSecond = 0.99;
   if (pairs_.empty()) return;
-  ++steps_;
+  adam_.next();
   const double size = rate * std::abs(of_pairs_) / static_cast<double>(pairs_.size());
-  const double whole = 1 - std::pow(kFirst, steps_), squares = 1 - std::pow(kSecond, steps_);
   for (Pair& pair : pairs_)
     for (const bool one : {true, false}) {
       const std::size_t path = one ? pair.one_path : pair.other_path;
@@ -94,12 +91,9 @@ void FormMaximum::step(double rate) {
       const std::size_t wanted = of_pair.row - of_pair.first,
                         taken = own_[path].row - own_[path].first;
       const std::size_t at = messages(path, other);
-      double *message = &messages_[at], *mean = &first_[at], *square = &second_[at];
       for (std::size_t k = 1; k < each_; ++k) {
         const double slope = (k == taken ? 1.0 : 0.0) - (k == wanted ? 1.0 : 0.0);
-        mean[k] = kFirst * mean[k] + (1 - kFirst) * slope;
-        square[k] = kSecond * square[k] + (1 - kSecond) * slope * slope;
-        message[k] -= size * (mean[k] / whole) / (std::sqrt(square[k] / squares) + 1e-8);
+        messages_[at + k] -= size * adam_.up(at + k, slope, 1e-8);
       }
     }
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../core/tensor.h"
+#include "adam.h"
 #include "arc.h"
 
 namespace keel {
@@ -54,10 +55,10 @@ class FormMaximum {
   std::size_t paths_, each_;
   std::vector<Turn> own_;
   std::vector<Pair> pairs_;
-  std::vector<double> messages_, first_, second_;  // and Adam's moments
-  std::vector<double> given_;                      // a row's messages, summed
-  double of_pairs_ = 0;                            // the pairs' sum, at the last one
-  int steps_ = 0;
+  std::vector<double> messages_;
+  Adam adam_;
+  std::vector<double> given_;  // a row's messages, summed
+  double of_pairs_ = 0;        // the pairs' sum, at the last one
 };
 
 }  // namespace keel

@@ -44,7 +44,7 @@ void FormDual::take_moments() {
   // a = R (half + y): of half + y first.
   Vector mean = half_;
   const Tensor square = zeros(width, width), crossed = zeros(width, width);
-  Vector z(kinks()), z_square(kinks());  // less their middles
+  z_mean_ = z_square_ = Vector(kinks());  // less their middles, so far
   for (std::size_t path = 0; path < rows_.paths; ++path) {
     const FormMaximum::Turn& turn = maximum_.own()[path];
     const Vector y = brought(of_rows_, turn);
@@ -54,8 +54,8 @@ void FormDual::take_moments() {
     const std::size_t copy = path / of_copy;
     const Vector of = of_z(turn, copy);
     for (std::size_t j = 0; j < n; ++j) {
-      z[copy * n + j] += of[j];
-      z_square[copy * n + j] += of[j] * of[j];
+      z_mean_[copy * n + j] += of[j];
+      z_square_[copy * n + j] += of[j] * of[j];
     }
   }
   Vector of_rows = mean;
@@ -67,7 +67,7 @@ void FormDual::take_moments() {
     const std::size_t copy = pair.one_path / of_copy;
     if (n == 0 || copy != pair.other_path / of_copy) continue;
     const Vector of_one = of_z(pair.one, copy), of_other = of_z(pair.other, copy);
-    for (std::size_t j = 0; j < n; ++j) z_square[copy * n + j] += 2 * of_one[j] * of_other[j];
+    for (std::size_t j = 0; j < n; ++j) z_square_[copy * n + j] += 2 * of_one[j] * of_other[j];
   }
   for (std::size_t i = 0; i < width; ++i)
     for (std::size_t j = 0; j < width; ++j)
@@ -75,12 +75,10 @@ void FormDual::take_moments() {
           crossed.data<double>()[i * width + j] + crossed.data<double>()[j * width + i];
   state_mean_ = times(resolvent_, mean.data());
   state_square_ = product(product(resolvent_, square), resolvent_);
-  z_mean_ = z;
-  z_square_ = z_square;
   for (std::size_t k = 0; k < kinks(); ++k) {
     const double middle = rows_.z_middle[k % n];
+    z_square_[k] = std::max(0.0, z_square_[k] + 2 * middle * z_mean_[k] + middle * middle);
     z_mean_[k] += middle;
-    z_square_[k] = std::max(0.0, z_square[k] + 2 * middle * z[k] + middle * middle);
   }
 }
 

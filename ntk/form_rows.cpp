@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dot.h"
 #include "matrices.h"
 
 namespace keel {
@@ -11,8 +10,6 @@ namespace {
 
 using namespace matrix;
 using Vector = std::vector<double>;
-
-std::int64_t count(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 }  // namespace
 
@@ -30,13 +27,8 @@ FormRows::FormRows(const BlockPaths& of_first, std::span<const BlockMaps> blocks
       state_size(of_first.state_size),
       of_state(Tensor::from(of_first.of_state, {count(of_first.rows()), count(width)})) {
   if (blocks.size() == 2) add_second(of_first, blocks.front(), heads);
-  for (std::size_t j = 0; j < last.hidden.bias.size(); ++j) {
-    last_middle.push_back(dot(state.data(), last.hidden.row(j), width) + last.hidden.bias[j]);
-    double size = std::abs(last.hidden.bias[j]);
-    for (std::size_t i = 0; i < width; ++i)
-      size += std::abs(last.hidden.row(j)[i]) * state_size[i] + kNothing;
-    last_size.push_back(size);
-  }
+  last_middle = outputs_of(last.hidden, state);
+  last_size = output_sizes(last.hidden, state_size);
 }
 
 void FormRows::add_second(const BlockPaths& of_first, const BlockMaps& first, std::size_t heads) {

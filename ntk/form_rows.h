@@ -27,9 +27,8 @@ struct FormRows {
 
   const BlockMaps& last;
   std::size_t width, paths, each, copies = 0;
-  std::vector<double> state,
-      state_size;   // at the middle; sizes of all that makes it, rows included
-  Tensor of_state;  // [paths each, width]
+  std::vector<double> state, state_size;       // at the middle; sizes, rows included
+  Tensor of_state;                             // [paths each, width]
   std::vector<double> last_middle, last_size;  // the same of the last block's hidden units
 
   Tensor kinks;  // what e of a unit adds to the state, [copies units, width]

@@ -11,9 +11,10 @@
 
 namespace keel::matrix {
 
+inline std::int64_t count(std::size_t n) { return static_cast<std::int64_t>(n); }
+
 inline Tensor zeros(std::size_t rows, std::size_t columns) {
-  return Tensor::zeros({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)},
-                       DType::f64);
+  return Tensor::zeros({count(rows), count(columns)}, DType::f64);
 }
 
 /// a b, or a b'.

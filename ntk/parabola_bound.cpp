@@ -67,8 +67,6 @@ double ParabolaBound::crossed(const Form& form, const Vector& curvature) const {
 }
 
 Most ParabolaBound::most(const Direction& d, const Direction& of_units) const {
-  // Of how far a unit goes from its middle, where its parabola touches relu; any is right.
-  constexpr double kReach = 0.45;
   constexpr int kSteps = 12;  // thirty make a bound 2% smaller, in twice the time
   const std::size_t width = d.w.size(), units = paths_.middle.size();
   Most fixed;
@@ -86,7 +84,7 @@ Most ParabolaBound::most(const Direction& d, const Direction& of_units) const {
       slope[j] = factor;
       fixed.value += factor * middle;
     } else if (factor > 0) {
-      const double touch = std::hypot(middle, kReach * (high - low) / 2), sum = middle + touch;
+      const double touch = first_touch(middle, block_.units[j]), sum = middle + touch;
       curvature[j] = factor / (4 * touch);
       slope[j] = factor * sum / (2 * touch);
       const double largest = paths_.unit_size[j] + touch;

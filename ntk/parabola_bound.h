@@ -1,12 +1,21 @@
 // ParabolaBound: what stands behind a transformer's first block, its relus bounded all at once.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "block_paths.h"
 #include "direction.h"
+#include "interval.h"
 
 namespace keel {
+
+/// Where a parabola above relu touches it at first: of how far z goes from its middle. Any t > 0 is
+/// right.
+inline double first_touch(double middle, const Interval& z) {
+  constexpr double kReach = 0.45;
+  return std::hypot(middle, kReach * (z.high - z.low) / 2);
+}
 
 /// A line above each relu asks of every unit what its interval allows by itself; that all of a
 /// layer are at the ends of theirs together, nothing can bring about. relu(z) <= (z + t)^2 / (4 t)

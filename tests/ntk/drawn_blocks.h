@@ -2,6 +2,8 @@
 // what bounds of them are judged by.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -128,6 +130,23 @@ inline void set_units(BlockMaps& block, const std::vector<Vector>& states) {
   }
 }
 
+/// A first block of a seed, of one head or two, `n` states behind its attention, and the intervals
+/// of its units.
+struct FirstBlock {
+  Draws draw;
+  std::size_t heads;
+  EmbeddingImage image;
+  std::vector<BlockMaps> blocks;  // itself; a test may add a second
+  std::vector<Vector> states;
+
+  FirstBlock(std::uint64_t seed, std::size_t n)
+      : draw(seed), heads(1 + seed % 2), image(draw_image(draw)), blocks{draw_block(draw)} {
+    REQUIRE(image.in_planes());
+    states = draw_states(image, blocks[0], heads, n, draw);
+    set_units(blocks[0], states);
+  }
+};
+
 /// w, and w pulled back to the units.
 struct Wanted {
   Direction d{kWidth}, of_units{kUnits};
@@ -143,6 +162,20 @@ struct Wanted {
     for (std::size_t i = 0; i < kWidth; ++i) value += d.w[i] * t[i];
     return value;
   }
+};
+
+/// The largest and the mean of what is wanted, behind states of a block.
+struct Judged {
+  double found = -HUGE_VAL, mean = 0;
+  Judged(const Wanted& wanted, const BlockMaps& block, const std::vector<Vector>& states) {
+    for (const Vector& s : states) {
+      const double value = wanted.of(behind_block(block, s));
+      found = std::max(found, value);
+      mean += value / static_cast<double>(states.size());
+    }
+  }
+  /// How much of the bound, from the mean on, was found.
+  double of(double most) const { return (found - mean) / (most - mean); }
 };
 
 }  // namespace keel::drawn

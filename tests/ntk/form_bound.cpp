@@ -30,35 +30,17 @@ std::vector<Vector> mixed(const std::vector<Vector>& states, std::size_t n, Draw
   return result;
 }
 
-struct Judged {
-  double found = -HUGE_VAL, mean = 0;
-  Judged(const Wanted& wanted, const BlockMaps& block, const std::vector<Vector>& states) {
-    for (const Vector& s : states) {
-      const double value = wanted.of(behind_block(block, s));
-      found = std::max(found, value);
-      mean += value / static_cast<double>(states.size());
-    }
-  }
-  // How much of the bound, from the mean on, was found.
-  double of(double most) const { return (found - mean) / (most - mean); }
-};
-
 }  // namespace
 
 TEST_CASE("form bound: behind one block nothing passes it, and it is closer than parabolas") {
   double sum = 0;
   int closer = 0, all = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
-    const std::size_t heads = 1 + seed % 2;
-    Draws draw(seed);
-    const EmbeddingImage image = draw_image(draw);
-    std::vector<BlockMaps> blocks{draw_block(draw)};
-    const std::vector<Vector> states = draw_states(image, blocks[0], heads, 10000, draw);
-    set_units(blocks[0], states);
-    const BlockPaths paths(image, blocks[0], heads);
-    const Wanted wanted(blocks[0], draw.normals(kWidth));
-    const Judged judged(wanted, blocks[0], states);
-    const FormBound bound(paths, blocks, heads);
+    FirstBlock first(seed, 10000);
+    const BlockPaths paths(first.image, first.blocks[0], first.heads);
+    const Wanted wanted(first.blocks[0], first.draw.normals(kWidth));
+    const Judged judged(wanted, first.blocks[0], first.states);
+    const FormBound bound(paths, first.blocks, first.heads);
     double most = 0;
     CAPTURE(seed);
     for (const int steps : {1, 7, 100}) {
@@ -68,7 +50,7 @@ TEST_CASE("form bound: behind one block nothing passes it, and it is closer than
     if (most == HUGE_VAL) continue;  // no relu has a parabola
     ++all;
     sum += judged.of(most);
-    const ParabolaBound parabolas(paths, blocks[0]);
+    const ParabolaBound parabolas(paths, first.blocks[0]);
     closer += most < parabolas.most(wanted.d, wanted.of_units).bound(1e-12);
   }
   CHECK(all >= 10);
@@ -130,12 +112,7 @@ TEST_CASE("form bound: behind two blocks nothing passes it, and descent makes it
 TEST_CASE("form dual: its slope is that of finite differences") {
   int nets = 0;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    const std::size_t heads = 1 + seed % 2;
-    Draws draw(seed);
-    const EmbeddingImage image = draw_image(draw);
-    std::vector<BlockMaps> blocks{draw_block(draw)};
-    std::vector<Vector> states = draw_states(image, blocks[0], heads, 2000, draw);
-    set_units(blocks[0], states);
+    auto [draw, heads, image, blocks, states] = FirstBlock(seed, 2000);
     if (seed < 4) {
       for (Vector& s : states) s = behind_block(blocks[0], s);
       blocks.push_back(draw_block(draw));
