@@ -63,6 +63,7 @@
 #include "nn/train_step.h"
 #include "nn/trainer.h"
 #include "nn/transformer.h"
+#include "nn/transformer_norms.h"
 #include "nn/transformer_step.h"
 #include "nn/transformer_weights.h"
 #include "nn/weights.h"

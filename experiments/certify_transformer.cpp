@@ -42,11 +42,17 @@ Findings examine(const TransformerChoice& choice, const std::vector<Transformer>
 }
 
 Json numbers_of(const TransformerChoice& choice, const TransformerOptions& net, std::int64_t rows) {
-  Json numbers = {{"mode", "trained"},    {"weights", choice.weights},
-                  {"length", net.length}, {"width", net.width},
-                  {"heads", net.heads},   {"hidden", net.hidden},
-                  {"blocks", net.blocks}, {"layer_norm", net.layer_norm},
-                  {"seeds", net.seeds},   {"region", choice.search.farthest}};
+  Json numbers = {{"mode", "trained"},
+                  {"weights", choice.weights},
+                  {"length", net.length},
+                  {"width", net.width},
+                  {"heads", net.heads},
+                  {"hidden", net.hidden},
+                  {"blocks", net.blocks},
+                  {"norms", places_of(net.norms)},
+                  {"norm", net.norms.kind()},
+                  {"seeds", net.seeds},
+                  {"region", choice.search.farthest}};
   if (!choice.data.empty())
     numbers.update({{"data", choice.data}, {"target", choice.target}, {"rows", rows}});
   return numbers;

@@ -15,6 +15,8 @@ const std::vector<Experiment>& experiments() {
        reproduce_fig7},
       {"activations", "the first with leaky ReLU and tanh: beyond the paper", true, false, true,
        "activations", reproduce_activations},
+      {"prenorm", "the transformer with norms within its blocks: beyond the paper", true, false,
+       true, "prenorm", reproduce_prenorm},
       {"residual", "the first with residual connections: beyond the paper", true, false, true,
        "residual", reproduce_residual},
       {"rmsnorm", "the first with RMSNorm in place of Layer Norm: beyond the paper", true, false,

@@ -21,7 +21,8 @@ namespace {
 struct Choice {
   std::string data, target, weights, save_weights;
   std::optional<std::int64_t> hold_out;
-  bool no_layer_norm = false, no_plot = false;
+  std::string norms = places_of({});
+  bool no_layer_norm = false, rms_norm = false, no_plot = false;
   ForecastOptions options;
 };
 
@@ -75,12 +76,13 @@ struct Task {
 Json numbers_of(const Choice& choice, const Series& series, const Forecast& forecast) {
   const ForecastOptions& options = choice.options;
   const TransformerOptions& net = forecast.net.options();
-  Json numbers = {{"data", choice.data},   {"target", choice.target},
-                  {"rows", series.size()}, {"held_out_rows", series.size() - series.trained()},
-                  {"length", net.length},  {"width", net.width},
-                  {"heads", net.heads},    {"hidden", net.hidden},
-                  {"blocks", net.blocks},  {"layer_norm", net.layer_norm},
-                  {"seeds", net.seeds},    {"ahead", options.ahead}};
+  Json numbers = {{"data", choice.data},      {"target", choice.target},
+                  {"rows", series.size()},    {"held_out_rows", series.size() - series.trained()},
+                  {"length", net.length},     {"width", net.width},
+                  {"heads", net.heads},       {"hidden", net.hidden},
+                  {"blocks", net.blocks},     {"norms", places_of(net.norms)},
+                  {"norm", net.norms.kind()}, {"seeds", net.seeds},
+                  {"ahead", options.ahead}};
   if (options.given) {
     numbers["weights"] = choice.weights;
     return numbers;
@@ -100,7 +102,8 @@ Json numbers_of(const Choice& choice, const Series& series, const Forecast& fore
 
 int run(Choice choice, Context& context) {
   ForecastOptions& options = choice.options;
-  options.net.layer_norm = !choice.no_layer_norm;
+  options.net.norms = *norms_at(choice.no_layer_norm ? "none" : choice.norms);
+  options.net.norms.centred = !choice.rms_norm;
   options.net.device = context.device;
   options.first_seed = context.options.seed;
   if (options.net.width % options.net.heads != 0)
@@ -152,6 +155,10 @@ int run(Choice choice, Context& context) {
   return 1;
 }
 
+std::string check_norms(const std::string& places) {
+  return norms_at(places) ? "" : fmt::format("got '{}', wanted {}", places, kNormPlaces);
+}
+
 }  // namespace
 
 Run declare_forecast(CLI::App& app) {
@@ -179,8 +186,13 @@ Run declare_forecast(CLI::App& app) {
   size("--heads", options.net.heads, "of attention, which divide the width");
   size("--hidden", options.net.hidden, "units of a ReLU layer");
   size("--blocks", options.net.blocks, "of attention and a ReLU layer");
-  app.add_flag("--no-layernorm", choice->no_layer_norm,
-               "leave out the Layer Norm behind the embedding: nothing is bounded then");
+  CLI::Option* const norms =
+      app.add_option("--norms", choice->norms, fmt::format("where norms stand: {}", kNormPlaces))
+          ->check(check_norms)
+          ->capture_default_str();
+  app.add_flag("--no-layernorm", choice->no_layer_norm, "as --norms none: nothing is bounded then")
+      ->excludes(norms);
+  app.add_flag("--rmsnorm", choice->rms_norm, "RMSNorms in place of Layer Norms");
   app.add_option("--steps", options.steps, "of training")
       ->check(check_whole(1, 1000000000))
       ->capture_default_str();
@@ -203,8 +215,8 @@ Run declare_forecast(CLI::App& app) {
   return [choice, &app](Context& context) {
     if (!choice->weights.empty())
       for (const char* name :
-           {"--length", "--width", "--heads", "--hidden", "--blocks", "--no-layernorm", "--steps",
-            "--batch", "--lr", "--seeds", "--seed", "--save-weights"})
+           {"--length", "--width", "--heads", "--hidden", "--blocks", "--norms", "--no-layernorm",
+            "--rmsnorm", "--steps", "--batch", "--lr", "--seeds", "--seed", "--save-weights"})
         if (app.count(name) > 0)
           throw UsageError("usage", fmt::format("{} is of a training: the nets of --weights are "
                                                 "trained",

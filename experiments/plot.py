@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws what `keel reproduce` and `keel forecast` wrote: plot.py
-fig1|fig2|fig3|fig5|fig6|fig7|activations|residual|rmsnorm|theory|forecast DIR reads the numbers in
-DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs matplotlib; fig3
-statsmodels too."""
+fig1|fig2|fig3|fig5|fig6|fig7|activations|prenorm|residual|rmsnorm|theory|forecast DIR reads the
+numbers in DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs
+matplotlib; fig3 statsmodels too."""
 
 import os
 import sys
@@ -45,6 +45,8 @@ CONTINUED = [(("standard", "one_step"), "Standard, one step"),
              (("ln_embedding", "one_step"), "LN, one step"),
              (("standard", "rollout"), "Standard, rollout"),
              (("ln_embedding", "rollout"), "LN, rollout")]
+PRENORM = {"ln_blocks": "LN within the blocks", "ln_blocks_last": "and one behind them",
+           "rms_blocks_last": "RMSNorm in their places"}
 NETS = {"standard": "Standard", "ln_first": "LN first", "ln_second": "LN second",
         "ln_every": "LN every"}
 
@@ -270,9 +272,39 @@ def draw_sequences(_, folder):
     return figure
 
 
+def draw_growth(_, folder):
+    """How large predictions get as a sequence gets steeper, and what is proved of them."""
+    bounds, names = from_summary(folder, lambda summary: (
+        {net["net"]: net["bound_by_seed"] for net in summary["nets"]},
+        [f"seed_{summary['first_seed'] + s}" for s in range(summary["seeds"])]))
+    rows = rows_of(os.path.join(folder, "far.csv"), ["net", "slope", *names])
+    figure, grid = plt.subplots(1, len(PRENORM), figsize=(7.0, 2.7), sharex=True, sharey=True)
+    for axes, (net, title) in zip(grid, PRENORM.items()):
+        slopes = [float(row["slope"]) for row in rows if row["net"] == net]
+        axes.plot(slopes, [30 * slope for slope in slopes], color=POINTS, ls="--", lw=0.9)
+        for name in names:
+            axes.plot(slopes, [float(row[name]) for row in rows if row["net"] == net], color=CURVE,
+                      lw=0.8)
+        for bound in bounds[net] or []:
+            axes.axhline(bound, color="#444444", ls=":", lw=0.8)
+        axes.set(title=title, xscale="log", yscale="log", xlim=(slopes[0], slopes[-1]),
+                 xticks=[10, 100, 1000])
+        said = (f"proved: at most {numpy.ceil(max(bounds[net])):,.0f}" if bounds[net] else
+                "nothing is proved")
+        axes.text(0.04, 0.94, said, va="top", transform=axes.transAxes, fontsize=7, color="#444444")
+        axes.set_xlabel("slope $b$ of $x_i=bi$", labelpad=1)
+    grid[0].set_ylabel("$|f|$, larger of $b$ and $-b$")
+    figure.legend(handles=[Line2D([], [], color=CURVE, lw=0.8, label="a net"),
+                           Line2D([], [], color="#444444", ls=":", lw=0.8, label="proved of it"),
+                           Line2D([], [], color=POINTS, ls="--", lw=0.9, label="the sequence")],
+                  loc="lower center", ncol=3, frameon=False, handlelength=1.6, columnspacing=1.8)
+    figure.subplots_adjust(left=0.08, right=0.985, top=0.91, bottom=0.27, wspace=0.08)
+    return figure
+
+
 DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
         "fig6": draw_curves, "fig7": draw_sequences, "forecast": draw_forecast,
-        "activations": draw_curves, "residual": draw_curves, "rmsnorm": draw_curves,
+        "activations": draw_curves, "prenorm": draw_growth, "residual": draw_curves, "rmsnorm": draw_curves,
         "theory": draw_theory}
 
 

@@ -56,16 +56,22 @@ double largest_of(double largest, const std::vector<double>& values) {
 }
 
 void add_far_field(const SequencePredictor& predictor, SequenceNet& net) {
-  const std::vector<double> slopes = log_spaced(kFarBegin, kFarEnd, kFarPoints);
-  const auto along = [&](double side) {
+  const auto along = [&](double side, const std::vector<double>& slopes) {
     Rows windows;
     for (double slope : slopes) windows.push_back(true_values({"", 0, side * slope}, kLength));
     return predictor.next(windows);
   };
-  const std::vector<double> left = along(-1), right = along(1);
+  const std::vector<double> slopes = log_spaced(kFarBegin, kFarEnd, kFarPoints),
+                            left = along(-1, slopes), right = along(1, slopes);
   net.exponents.push_back(far_field_exponent(slopes, left, right));
   net.far_size.push_back((std::abs(left.back()) + std::abs(right.back())) / 2);
   net.largest.push_back(largest_of(largest_of(0, left), right));
+
+  const std::vector<double> falling = along(-1, far_slopes()), rising = along(1, far_slopes());
+  std::vector<double>& larger = net.far.emplace_back();
+  for (std::size_t k = 0; k < rising.size(); ++k)
+    larger.push_back(max_or_nan(std::abs(falling[k]), std::abs(rising[k])));
+  net.largest.back() = largest_of(net.largest.back(), larger);
 }
 
 // Over sequences that no step of training draws.
@@ -87,7 +93,7 @@ std::vector<double> continued(const SequencePredictor& predictor, const LineOfVa
 // `members`: of one kind of net, its seeds in order.
 void add_net(SequenceRun& run, const std::string& name,
              std::span<const TrainedTransformer> members) {
-  SequenceNet net{name, {}, {}, {}, {}, {}, {}};
+  SequenceNet net{.net = name};
   std::vector<SequencePanel> panels;
   for (const LineOfValues& line : shown_sequences())
     for (Continuation how : {Continuation::one_step, Continuation::rollout})
@@ -98,7 +104,7 @@ void add_net(SequenceRun& run, const std::string& name,
     net.loss.push_back(scale * scale * member.loss);
     net.mse.push_back(held_out_mse(member.net));
     add_far_field(predictor, net);
-    if (member.net.options().layer_norm) {
+    if (member.net.options().norms.bound()) {
       const Interval proved = bound_transformer(member.net);
       net.bound.push_back(scale * std::max(-proved.low, proved.high));
     }
@@ -124,30 +130,32 @@ const std::vector<LineOfValues>& shown_sequences() {
   return all;
 }
 
+const std::vector<double>& far_slopes() {
+  static const std::vector<double> all = log_spaced(1, kFarEnd, 41);
+  return all;
+}
+
 std::int64_t sequence_steps(const SequenceOptions& options) {
-  return 2 * options.seeds * options.steps;
+  return std::ssize(options.kinds) * options.seeds * options.steps;
 }
 
 SequenceRun run_sequence_figure(const SequenceOptions& options) {
-  std::vector<TransformerOptions> kinds(2);
-  for (TransformerOptions& kind : kinds) {
-    kind.length = kLength;
-    kind.device = options.device;
-  }
-  kinds[0].layer_norm = false;
+  std::vector<TransformerOptions> kinds;
+  for (const SequenceKind& kind : options.kinds)
+    kinds.push_back({.length = kLength, .norms = kind.norms, .device = options.device});
   const auto draw = [&](const TransformerOptions& net, std::int64_t step) {
     return draw_batch(net, streams::sequences(static_cast<std::uint64_t>(step)), options.batch);
   };
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<TrainedTransformer> all = train_transformers(
       kinds, options.first_seed, options.seeds,
-      {"fig7", options.steps, options.batch, kLearningRate, draw, options.progress});
+      {options.figure, options.steps, options.batch, kLearningRate, draw, options.progress});
   SequenceRun run;
   run.training_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const std::span<const TrainedTransformer> both(all);
-  add_net(run, "standard", both.first(all.size() / 2));
-  add_net(run, "ln_embedding", both.last(all.size() / 2));
+  const auto seeds = static_cast<std::size_t>(options.seeds);
+  for (std::size_t k = 0; k < kinds.size(); ++k)
+    add_net(run, options.kinds[k].net, std::span(all).subspan(k * seeds, seeds));
   return run;
 }
 

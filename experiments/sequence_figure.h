@@ -1,5 +1,5 @@
-// Figure 7: transformers trained to continue sequences a + b i, and what they make of them further
-// on.
+// Figures 7 and `prenorm`: transformers trained to continue sequences a + b i, and what they make
+// of them further on.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../core/device.h"
+#include "../nn/transformer_norms.h"
 #include "statistics.h"
 
 namespace keel {
@@ -28,6 +29,15 @@ inline constexpr std::int64_t kTrainedTo = 30;
 inline constexpr std::int64_t kBegin = 20,
                               kEnd = 100;  ///< of the figure: predictions at kBegin + 1 .. kEnd
 
+/// A kind of net.
+struct SequenceKind {
+  const char* net;  ///< standard, ln_embedding, ...
+  TransformerNorms norms;
+};
+
+/// Slopes b of b i whose far predictions are kept, 1 to 10,000.
+const std::vector<double>& far_slopes();
+
 enum class Continuation { one_step, rollout };
 inline const char* name_of(Continuation how) {
   return how == Continuation::one_step ? "one_step" : "rollout";
@@ -36,7 +46,7 @@ inline const char* name_of(Continuation how) {
 /// What one net makes of one sequence.
 struct SequencePanel {
   LineOfValues sequence;
-  std::string net;  ///< standard or ln_embedding
+  std::string net;  ///< its kind
   /// one_step: of the true values up to each i, at most the last 29; rollout: of the first 20, and
   /// then of its own predictions.
   Continuation how;
@@ -47,33 +57,36 @@ struct SequencePanel {
 
 /// What is the same for all sequences; a value a seed.
 struct SequenceNet {
-  std::string net;
-  std::vector<double> loss;       ///< in the last tenth of training
-  std::vector<double> mse;        ///< over other sequences like those trained on
-  std::vector<double> exponents;  ///< of |f| over b of sequences b i, b from 100 to 10,000
-  std::vector<double> far_size;   ///< mean of |f| at b = 10,000 and -10,000
-  std::vector<double> largest;    ///< of |f| of all that was predicted
-  std::vector<double> bound;      ///< proved, of |f| for every sequence; empty without Layer Norm
+  std::string net{};
+  std::vector<double> loss{};              ///< in the last tenth of training
+  std::vector<double> mse{};               ///< over other sequences like those trained on
+  std::vector<double> exponents{};         ///< of |f| over b of sequences b i, b from 100 to 10,000
+  std::vector<double> far_size{};          ///< mean of |f| at b = 10,000 and -10,000
+  std::vector<std::vector<double>> far{};  ///< at far_slopes(), the larger |f| of b and -b
+  std::vector<double> largest{};           ///< of |f| of all that was predicted
+  std::vector<double> bound{};  ///< proved, of |f| for every sequence; empty where nothing is
 };
 
 struct SequenceOptions {
+  const char* figure = "";  ///< in messages
+  std::vector<SequenceKind> kinds{};
   std::int64_t seeds = 5, steps = 1000, batch = 32;
   std::uint64_t first_seed = 0;
-  Device device;
-  std::function<void(std::int64_t)> progress;  ///< steps done, of sequence_steps()
+  Device device{};
+  std::function<void(std::int64_t)> progress{};  ///< steps done, of sequence_steps()
 };
 
 struct SequenceRun {
-  std::vector<SequenceNet> nets;      ///< without Layer Norm, with it
+  std::vector<SequenceNet> nets;      ///< by kind
   std::vector<SequencePanel> panels;  ///< ways to continue within sequences within nets
   double training_seconds = 0;
 };
 
-/// Steps that run_sequence_figure trains, summed over nets and seeds.
+/// Steps that run_sequence_figure trains, summed over kinds and seeds.
 std::int64_t sequence_steps(const SequenceOptions& options);
 
-/// Trains both nets for each seed on sequences drawn anew for each step, by Adam with step size
-/// 1e-3 in float32; predictions are in float64, in which a rollout may grow further.
+/// Trains a net of each kind for each seed on sequences drawn anew for each step, by Adam with step
+/// size 1e-3 in float32; predictions are in float64, in which a rollout may grow further.
 SequenceRun run_sequence_figure(const SequenceOptions& options);
 
 }  // namespace keel

@@ -9,7 +9,7 @@
 namespace keel {
 namespace {
 
-// The hull of all members' intervals; none without Layer Norm.
+// The hull of all members' intervals; none where nothing is proved.
 std::optional<Interval> hull_of(const std::vector<SequenceBound>& members) {
   std::optional<Interval> all = members[0].proved;
   for (const SequenceBound& member : members)
@@ -48,7 +48,7 @@ TextRows add_bounds(Json& numbers, const std::vector<SequenceBound>& of_members,
          fmt::format("[{}, {}]", brief_outward(low, 5, -1), brief_outward(high, 5, 1))});
     table.push_back({"proved: " + about + " is at most", brief_outward(bound, 5, 1)});
   } else {
-    table.push_back({"bound of " + about, "none: no Layer Norm"});
+    table.push_back({"bound of " + about, "none: no norm that nothing passes by"});
   }
   std::size_t most = 0;
   std::optional<std::size_t> farthest;  // of those that passed what was to be passed

@@ -33,15 +33,23 @@ void check_options(const TransformerOptions& options) {
 /// Hands out parameters in layout order.
 class Reader {
  public:
-  explicit Reader(std::span<const Var> parameters) : parameters_(parameters) {}
+  Reader(std::span<const Var> parameters, const TransformerNorms& norms)
+      : parameters_(parameters), norms_(norms) {}
   const Var& next() { return parameters_[at_++]; }
   Var dense(const Var& x) {
     const Var &weight = next(), &bias = next();
     return keel::dense(x, weight, bias);
   }
+  // x itself where there is no such norm.
+  Var norm(bool there, const Var& x) {
+    if (!there) return x;
+    const Var& gain = next();
+    return norms_.centred ? layer_norm(x, gain, next()) : rms_norm(x, gain);
+  }
 
  private:
   std::span<const Var> parameters_;
+  const TransformerNorms& norms_;
   std::size_t at_ = 0;
 };
 
@@ -64,17 +72,22 @@ ParameterLayout Transformer::layout_of(const TransformerOptions& options) {
   // As large as what the embedding makes of a value of size 1.
   add("places", {options.length * width}, 0, 1);
   ++layer;
-  if (options.layer_norm) {
+  const auto add_norm = [&](bool there) {
+    if (!there) return;
     add("weight", {width}, 1, 0);
-    add("bias", {width}, 0, 0);
+    if (options.norms.centred) add("bias", {width}, 0, 0);
     ++layer;
-  }
+  };
+  add_norm(options.norms.embedding);
   for (std::int64_t block = 0; block < options.blocks; ++block) {
+    add_norm(options.norms.blocks);
     add_dense(width, 3 * width);  // queries, keys and values
     add_dense(width, width);
+    add_norm(options.norms.blocks);
     add_dense(width, hidden);
     add_dense(hidden, width, 2);
   }
+  add_norm(options.norms.last);
   add_dense(width, 1);
   return layout;
 }
@@ -115,22 +128,19 @@ Var Transformer::forward(const Var& x, std::span<const Var> parameters) const {
     return rank == 3 ? Shape{members(), rows, cols} : Shape{rows, cols};
   };
 
-  Reader reader(parameters);
+  const TransformerNorms& norms = options_.norms;
+  Reader reader(parameters, norms);
   // A row of the net is a place of a sequence; of what is added to the places, a sequence.
   Var h = reader.dense(reshape(x, shaped(n * length, 1)));
   h = add_bias(reshape(h, shaped(n, length * width)), reader.next());
-  h = reshape(h, shaped(n * length, width));
-  if (options_.layer_norm) {
-    const Var &gain = reader.next(), &bias = reader.next();
-    h = layer_norm(h, gain, bias);
-  }
+  h = reader.norm(norms.embedding, reshape(h, shaped(n * length, width)));
   for (std::int64_t block = 0; block < options_.blocks; ++block) {
-    const Var attended = attention(reader.dense(h), length, options_.heads);
-    h = add(h, reader.dense(attended));
-    const Var hidden = relu(reader.dense(h));
-    h = add(h, reader.dense(hidden));
+    const Var seen = reader.dense(reader.norm(norms.blocks, h));
+    h = add(h, reader.dense(attention(seen, length, options_.heads)));
+    const Var hidden = reader.dense(reader.norm(norms.blocks, h));
+    h = add(h, reader.dense(relu(hidden)));
   }
-  return reshape(reader.dense(h), value.shape());
+  return reshape(reader.dense(reader.norm(norms.last, h)), value.shape());
 }
 
 Tensor Transformer::predict(const Tensor& x) const {

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "layout.h"
+#include "transformer_norms.h"
 
 namespace keel {
 
 struct TransformerOptions {
   std::int64_t length = 29;  ///< values that it sees at once, 1 to kLongestSequence
   std::int64_t width = 64, heads = 4, hidden = 256, blocks = 2;
-  bool layer_norm = true;                  ///< behind the embedding; there is no other
+  TransformerNorms norms{};                ///< one behind the embedding
   std::vector<std::uint64_t> seeds = {0};  ///< a member each
   DType dtype = DType::f32;
   Device device{};
@@ -20,11 +21,13 @@ struct TransformerOptions {
 
 /// Of a sequence x_1, x_2, ... it predicts, at each place, the next value from those up to there:
 ///   h_t = w x_t + b + p_t                          (embedding; w, b and the places p are trained)
-///   h = layer_norm(h)                              (where asked for)
-///   h = h + dense(attention(dense(h)))             } `blocks` times, each with weights of its own
-///   h = h + dense(relu(dense(h)))                  }
+///   h = norm(h)                                    (norms.embedding)
+///   h = h + dense(attention(dense(h)))             } `blocks` times, each with weights of its own;
+///   h = h + dense(relu(dense(h)))                  } norms.blocks: of norm(h), added to h itself
+///   h = norm(h)                                    (norms.last)
 ///   prediction_t = dense(h_t)
-/// Vaswani et al., Attention Is All You Need (2017), without its encoder and its Layer Norms.
+/// Vaswani et al., Attention Is All You Need (2017), without its encoder, and its norms elsewhere.
+/// GPT-2's norms are .blocks and .last; those of many later language models the same of RMSNorm.
 ///
 /// Drawn as in He et al. (2015): weights N(0, g / fan_in), g = 2 where what comes in was a ReLU,
 /// else 1; biases N(0, 0.01); places N(0, 1). Moving is cheap; copying is by clone(), since tensors
@@ -49,10 +52,10 @@ class Transformer {
   const Tensor& flat() const { return flat_; }  ///< all parameters, as laid out
 
   /// Every parameter as a leaf of `tape`, in layout order: of the embedding weight [width, 1] and
-  /// bias, the places [length width], of the Layer Norm gain and bias; for each block weight and
-  /// bias of the layers that make queries, keys and values [3 width, width], take up what attention
-  /// mixed [width, width], make hidden units [hidden, width], take those up [width, hidden]; of the
-  /// last layer [1, width].
+  /// bias, the places [length width]; for each block weight and bias of the layers that make
+  /// queries, keys and values [3 width, width], take up what attention mixed [width, width], make
+  /// hidden units [hidden, width], take those up [width, hidden]; of the last layer [1, width]. A
+  /// norm's gain and, of a Layer Norm, bias [width] stand ahead of the layer that it is ahead of.
   std::vector<Var> leaves(Tape& tape) const;
 
   /// x [n, length], or [S, n, length] for S > 1 members -> the same shape: at t a prediction of

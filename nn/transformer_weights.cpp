@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,6 +30,9 @@ class Notes {
  public:
   Notes(const SafeTensors& file, const std::string& path) : file_(file), path_(path) {}
 
+  const std::string& path() const { return path_; }
+  bool has(const std::string& name) const { return file_.metadata.contains(kPrefix + name); }
+
   const std::string& text(const std::string& name) const {
     const auto found = file_.metadata.find(kPrefix + name);
     check(found != file_.metadata.end(), "load_transformer",
@@ -51,6 +55,22 @@ class Notes {
   const std::string& path_;
 };
 
+// Files of before there were several places have `layer_norm` alone: one behind the embedding.
+TransformerNorms norms_of(const Notes& notes) {
+  if (notes.has("layer_norm"))
+    return {.embedding = notes.number<int>("layer_norm", notes.text("layer_norm")) != 0};
+  const std::string &places = notes.text("norms"), &kind = notes.text("norm");
+  const auto wanted = [&](bool is, const char* name, const std::string& got, const char* what) {
+    check(is, "load_transformer", "{}: got '{}' for {}{}, wanted {}", notes.path(), got, kPrefix,
+          name, what);
+  };
+  std::optional<TransformerNorms> norms = norms_at(places);
+  wanted(norms.has_value(), "norms", places, kNormPlaces);
+  norms->centred = kind != TransformerNorms{.centred = false}.kind();
+  wanted(kind == norms->kind(), "norm", kind, "layernorm or rmsnorm");
+  return *norms;
+}
+
 TransformerOptions options_of(const SafeTensors& file, const std::string& path) {
   const Notes notes(file, path);
   TransformerOptions options;
@@ -62,7 +82,7 @@ TransformerOptions options_of(const SafeTensors& file, const std::string& path) 
   });
   check(options.blocks <= static_cast<std::int64_t>(file.tensors.size()), "load_transformer",
         "{}: got {} blocks and {} tensors", path, options.blocks, file.tensors.size());
-  options.layer_norm = notes.number<int>("layer_norm", notes.text("layer_norm")) != 0;
+  options.norms = norms_of(notes);
   options.seeds.clear();
   for (std::string_view rest = notes.text("seeds"); !rest.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
@@ -84,7 +104,8 @@ void save_transformer(const Transformer& net, const std::string& path,
   const TransformerOptions& options = net.options();
   each_size(options,
             [&](const char* name, std::int64_t size) { note(name, fmt::format("{}", size)); });
-  note("layer_norm", options.layer_norm ? "1" : "0");
+  note("norms", places_of(options.norms));
+  note("norm", options.norms.kind());
   note("seeds", fmt::format("{}", fmt::join(options.seeds, ",")));
   for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
     file.tensors.emplace_back(net.layout().entries()[p].name, net.layout().view(net.flat(), p));

@@ -10,7 +10,7 @@
 namespace keel {
 
 /// All parameters, named and shaped as layout() has them, and in the file's metadata what else a
-/// transformer is: sizes, whether it has the Layer Norm, seeds; and `notes`.
+/// transformer is: sizes, where its norms stand and their kind, seeds; and `notes`.
 void save_transformer(const Transformer& net, const std::string& path,
                       const std::map<std::string, std::string>& notes = {});
 

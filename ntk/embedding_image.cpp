@@ -41,16 +41,16 @@ double EmbeddingImage::rounding(std::size_t width) {
 }
 
 EmbeddingImage::EmbeddingImage(const std::vector<double>& weight, const std::vector<double>& bias,
-                               const std::vector<double>& places, std::vector<double> gain,
-                               std::vector<double> shift)
-    : gain_(std::move(gain)), shift_(std::move(shift)) {
+                               const std::vector<double>& places, NormMap norm)
+    : norm_(std::move(norm)) {
   for (std::size_t at = 0; at < places.size(); at += bias.size())
     planes_.push_back(plane_of(weight, bias, &places[at]));
   in_planes_ = std::none_of(planes_.begin(), planes_.end(),
                             [](const Plane& plane) { return plane.first.empty(); });
 }
 
-// Half of the plane that centred weight and the rest span, as the rest's share of it is 1.
+// Half of the plane that weight and the rest span, centred if the norm is, as the rest's share of
+// it is 1.
 EmbeddingImage::Plane EmbeddingImage::plane_of(const std::vector<double>& weight,
                                                const std::vector<double>& bias,
                                                const double* place) const {
@@ -58,7 +58,8 @@ EmbeddingImage::Plane EmbeddingImage::plane_of(const std::vector<double>& weight
   const Longs along(weight.begin(), weight.end());
   Longs rest(n);
   for (std::size_t i = 0; i < n; ++i) rest[i] = static_cast<Long>(bias[i]) + place[i];
-  Longs first = centred(along), second = centred(rest);
+  Longs first = norm_.centred ? centred(along) : along,
+        second = norm_.centred ? centred(rest) : rest;
   const Long first_length = length(first);
   if (!(first_length > 0)) return {};
   for (Long& value : first) value /= first_length;
@@ -71,25 +72,16 @@ EmbeddingImage::Plane EmbeddingImage::plane_of(const std::vector<double>& weight
   const Long reach = std::sqrt(static_cast<Long>(n));
   Plane plane{std::vector<double>(n), std::vector<double>(n)};
   for (std::size_t i = 0; i < n; ++i) {
-    plane.first[i] = static_cast<double>(reach * gain_[i] * first[i]);
-    plane.second[i] = static_cast<double>(reach * gain_[i] * second[i] / second_length);
+    plane.first[i] = static_cast<double>(reach * norm_.gain[i] * first[i]);
+    plane.second[i] = static_cast<double>(reach * norm_.gain[i] * second[i] / second_length);
     if (!std::isfinite(plane.first[i]) || !std::isfinite(plane.second[i])) return {};
   }
   return plane;
 }
 
-// h = gain u + shift for any u of mean 0 with |u|^2 <= d, of which each place sees a part.
+// Each place sees a part of what the norm gives.
 Most EmbeddingImage::most(const Direction& d) const {
-  const auto n = static_cast<Long>(gain_.size());
-  Long mean = 0, squares = 0, sizes = 0;
-  for (std::size_t i = 0; i < gain_.size(); ++i) mean += static_cast<Long>(d.w[i]) * gain_[i] / n;
-  for (std::size_t i = 0; i < gain_.size(); ++i) {
-    const Long value = static_cast<Long>(d.w[i]) * gain_[i] - mean;
-    const Long size = static_cast<Long>(d.size[i]) * gain_[i];
-    squares += value * value;
-    sizes += size * size;
-  }
-  const auto anywhere = static_cast<double>(std::sqrt(n * squares));
+  const auto [anywhere, size] = most_of_normed(norm_, d);
   double largest = 0;
   for (const Plane& plane : planes_) {
     if (plane.first.empty()) {
@@ -103,8 +95,8 @@ Most EmbeddingImage::most(const Direction& d) const {
     }
     largest = max_or_nan(largest, second > 0 ? std::hypot(first, second) : std::abs(first));
   }
-  Most most = along(d, shift_.data());
-  most += {largest, static_cast<double>(std::sqrt(n * sizes))};
+  Most most = along(d, norm_.shift.data());
+  most += {largest, size};
   return most;
 }
 

@@ -13,7 +13,9 @@
 #include "direction.h"
 #include "embedding_image.h"
 #include "form_bound.h"
+#include "normed_block.h"
 #include "parabola_bound.h"
+#include "transformer_parts.h"
 
 namespace keel {
 namespace {
@@ -36,91 +38,43 @@ void check_finite(const Interval& bound) {
         "got weights so large that a bound is [{}, {}] in double", bound.low, bound.high);
 }
 
-/// Most of w . h over all that can stand at a place of a sequence: linear functions are pulled back
-/// through the blocks to what the Layer Norm gives, a relu replaced by a line above it (CROWN:
-/// Zhang et al., 2018) or, in the first block, by a parabola.
+/// Where the embedding's norm is the only one: most of w . h over all that can stand at a place of
+/// a sequence. Linear functions are pulled back through the blocks to what the norm gives, a relu
+/// replaced by a line above it (CROWN: Zhang et al., 2018) or, in the first block, by a parabola.
 class Bounds {
  public:
-  Bounds(const Transformer& net, std::int64_t member)
-      : net_(net),
-        member_(member),
-        heads_(static_cast<std::size_t>(net.options().heads)),
-        margin_(margin_of(net.options())) {
-    const Vector weight = next(), bias = next(), places = next(), gain = next(), shift = next();
-    image_.emplace(weight, bias, places, gain, shift);
-    blocks_.reserve(static_cast<std::size_t>(net.options().blocks));
-    for (std::int64_t b = 0; b < net.options().blocks; ++b) {
-      DenseMap attended = dense(), taken = dense(), hidden = dense(), back = dense();
-      blocks_.push_back(
-          {std::move(attended), std::move(taken), std::move(hidden), std::move(back)});
-      find_units(blocks_.size() - 1);
-      if (b == 0 && image_->in_planes()) {
-        paths_.emplace(*image_, blocks_[0], heads_);
+  Bounds(const TransformerParts& parts, const EmbeddingImage& image, double margin)
+      : heads_(parts.heads), margin_(margin), image_(image), last_(parts.last) {
+    for (const TransformerParts::Block& block : parts.blocks) blocks_.push_back(block.maps);
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      find_units(b);
+      if (b == 0 && image_.in_planes()) {
+        paths_.emplace(image_, blocks_[0], heads_);
         parabolas_.emplace(*paths_, blocks_[0]);
       }
     }
-    last_ = dense();
     find_form();
   }
 
-  Interval outputs() const {
-    double ends[2];
-    each_in_parallel(2, [&](std::size_t i) {
-      const double side = i == 0 ? -1 : 1;
-      Direction d(last_.inputs());
-      d.add(side, 1, last_.row(0));
-      Most all = before_block(blocks_.size(), d);
-      all += {side * last_.bias[0], std::abs(last_.bias[0])};
-      ends[i] = all.bound(margin_);
-    });
-    return {-ends[0], ends[1]};
-  }
+  /// Of d . the state behind all blocks.
+  Most most(const Direction& d) const { return before_block(blocks_.size(), d); }
 
  private:
-  Vector next() {
-    Vector values = net_.layout().member_view(net_.flat(), at_, member_).to_vector<double>();
-    for (double value : values)
-      check(std::isfinite(value), "transformer_bound", "got {} in {}, wanted finite numbers", value,
-            net_.layout().entries()[at_].name);
-    ++at_;
-    return values;
-  }
-  DenseMap dense() {
-    Vector weight = next();
-    return {std::move(weight), next()};
-  }
-
   Most before_block(std::size_t b, const Direction& d) const {
-    return b == 0 ? image_->most(d) : behind_hidden(b - 1, d);
+    return b == 0 ? image_.most(d) : behind_hidden(b - 1, d);
   }
 
-  // h + taken(a). A head of a is a mean, with some weights, of values at several places: of a
-  // linear function of one it is at most the largest, whatever queries and keys are.
+  // h + taken(a).
   Most behind_attention(std::size_t b, const Direction& d) const {
-    const BlockMaps& block = blocks_[b];
-    const std::size_t width = d.w.size(), head_width = width / heads_;
     Most most = before_block(b, d);
-    most += along(d, block.taken.bias.data());
-    Direction of_values(width);
-    for (std::size_t i = 0; i < width; ++i) of_values.add(d.w[i], d.size[i], block.taken.row(i));
-    for (std::size_t head = 0; head < heads_; ++head) {
-      Direction of_head(width);
-      for (std::size_t c = head * head_width; c < (head + 1) * head_width; ++c) {
-        const std::size_t value = 2 * width + c;
-        of_head.add(of_values.w[c], of_values.size[c], block.attended.row(value));
-        most += {of_values.w[c] * block.attended.bias[value],
-                 of_values.size[c] * std::abs(block.attended.bias[value])};
-      }
+    for (const Direction& of_head : through_heads(blocks_[b], heads_, d, most))
       most += before_block(b, of_head);
-    }
     return most;
   }
 
   // h + back(relu(hidden(h))): behind the first block by whichever way is closer.
   Most behind_hidden(std::size_t b, const Direction& d) const {
-    const BlockMaps& block = blocks_[b];
-    Direction of_units(block.hidden.bias.size());
-    for (std::size_t i = 0; i < d.w.size(); ++i) of_units.add(d.w[i], d.size[i], block.back.row(i));
+    const Direction of_units = through_back(blocks_[b].back, d);
     Most least = above_lines(b, d, of_units);
     const auto improve = [&](const Most& other) {
       if (other.bound(margin_) < least.bound(margin_)) least = other;
@@ -188,28 +142,72 @@ class Bounds {
     form_.emplace(*paths_, std::span(blocks_).first(form_block_ + 1), heads_);
   }
 
-  const Transformer& net_;
-  std::int64_t member_;
-  std::size_t heads_, at_ = 0;
+  std::size_t heads_;
   double margin_;
-  std::optional<EmbeddingImage> image_{};
+  const EmbeddingImage& image_;
   std::vector<BlockMaps> blocks_{};
   std::optional<BlockPaths> paths_{};         // of the first block, where the image is in planes
   std::optional<ParabolaBound> parabolas_{};  // of that block
   std::optional<FormBound> form_{};           // behind the block `form_block_`
   std::size_t form_block_ = 0;
   int form_steps_ = 0;
-  DenseMap last_{};
+  DenseMap last_;
 };
+
+// Of the last layer's output, `most` being of a direction that is taken back through that layer.
+template <class F>
+Interval outputs_by(const DenseMap& last, double margin, F most) {
+  double ends[2];
+  each_in_parallel(2, [&](std::size_t i) {
+    const double side = i == 0 ? -1 : 1;
+    Direction d(last.inputs());
+    d.add(side, 1, last.row(0));
+    Most all = most(d);
+    all += {side * last.bias[0], std::abs(last.bias[0])};
+    ends[i] = all.bound(margin);
+  });
+  return {-ends[0], ends[1]};
+}
+
+// A block's norms make what it adds bounded by itself, whatever is added before.
+Interval bound_sum_of_blocks(const TransformerParts& parts, const EmbeddingImage& image,
+                             double margin) {
+  Direction d(parts.last.inputs());
+  d.add(1, 1, parts.last.row(0));
+  Range added;
+  for (const TransformerParts::Block& block : parts.blocks) {
+    const Range more = range_added(block, parts.heads, d);
+    added.within = {added.within.low + more.within.low, added.within.high + more.within.high};
+    added.size += more.size;
+  }
+  const Interval passing =
+      outputs_by(parts.last, margin, [&](const Direction& of) { return image.most(of); });
+  return {passing.low + added.within.low - margin * added.size,
+          passing.high + added.within.high + margin * added.size};
+}
+
+Interval bound_parts(const TransformerParts& parts, double margin) {
+  const auto by = [&](auto most) { return outputs_by(parts.last, margin, most); };
+  if (parts.last_norm)
+    return by([&](const Direction& d) { return most_behind(*parts.last_norm, d); });
+  const TransformerParts::Embedding& embedding = parts.embedding;
+  const EmbeddingImage image(embedding.weight, embedding.bias, embedding.places, *embedding.norm);
+  if (parts.blocks[0].attention_norm) return bound_sum_of_blocks(parts, image, margin);
+  const Bounds bounds(parts, image, margin);
+  return by([&](const Direction& d) { return bounds.most(d); });
+}
 
 }  // namespace
 
 Interval bound_transformer(const Transformer& net, std::int64_t member) {
-  check(net.options().layer_norm, "transformer_bound",
-        "got a transformer without a Layer Norm, which nothing bounds");
+  check(
+      net.options().norms.bound(), "transformer_bound",
+      "got a transformer with norms at '{}', wanted one behind the embedding or ahead of the last "
+      "layer: nothing bounds what passes all norms by",
+      places_of(net.options().norms));
   check<ShapeError>(member >= 0 && member < net.members(), "transformer_bound",
                     "got member {}, wanted one from 0 to {}", member, net.members() - 1);
-  const Interval outputs = Bounds(net, member).outputs();
+  const Interval outputs = bound_parts(parts_of(net, member), margin_of(net.options()));
   check_finite(outputs);
   return outputs;
 }

@@ -28,7 +28,8 @@ TEST_CASE("forecast: learns a wave, is judged by rows it was not trained on, and
   CHECK(summary["rows"] == kRows);
   CHECK(summary["train_rows"] == kRows - kHeldOut);
   CHECK(summary["held_out_rows"] == kHeldOut);
-  CHECK(summary["layer_norm"] == true);
+  CHECK(summary["norms"] == "embedding");
+  CHECK(summary["norm"] == "layernorm");
   const double one_step = summary["one_step"]["rmse"];
   if (!shorter) {
     CHECK(summary["one_step"]["r2"].get<double>() > 0.8);
@@ -137,7 +138,7 @@ TEST_CASE("forecast: with a Layer Norm nothing leaves what was proved, without i
   REQUIRE(data.run({"--steps", "5", "--seeds", "2"}, "with").code == 0);
   const Ran without = data.run({"--steps", "5", "--no-layernorm"}, "without");
   REQUIRE(without.code == 0);
-  CHECK(without.out.find("none: no Layer Norm") != std::string::npos);
+  CHECK(without.out.find("none: no norm that nothing passes by") != std::string::npos);
   const auto bounded = data.summary("with"), free = data.summary("without");
   const double low = bounded["interval"][0], high = bounded["interval"][1];
   const double centre = bounded["centre"], bound = bounded["bound"];
@@ -164,6 +165,30 @@ TEST_CASE("forecast: with a Layer Norm nothing leaves what was proved, without i
   CHECK(free["largest_found"].get<double>() > 1000 * found);
   CHECK(free["exceeded_by"].get<double>() >= 1000 * free["largest_found"].get<double>());
   CHECK(free["exceeded_at"]["sequence"].size() == kLength);
+}
+
+TEST_CASE("forecast: norms stand where they are asked for, and what is proved is of those") {
+  const Data data;
+  const std::string weights = data.folder / "t.safetensors";
+  const auto interval = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--steps", "5", "--save-weights", weights});
+    const Ran ran = data.run(more);
+    CHECK(ran.err == "");
+    REQUIRE(ran.code == 0);
+    return data.summary()["interval"];
+  };
+  const auto embedding = interval({}), last = interval({"--norms", "last,blocks"});
+  CHECK(data.summary()["norms"] == "blocks,last");
+  const double size = embedding[1].get<double>() - embedding[0].get<double>();
+  CHECK(last[1].get<double>() - last[0].get<double>() < size);
+  CHECK(load_transformer(weights).options().norms == norms_at("blocks,last"));
+  CHECK(interval({"--norms", "blocks,last", "--rmsnorm"}) != last);
+  CHECK(data.summary()["norm"] == "rmsnorm");
+  CHECK_FALSE(load_transformer(weights).options().norms.centred);
+  CHECK(interval({"--norms", "embedding"}) == embedding);
+  CHECK(interval({"--norms", "blocks"}).is_null());
+  CHECK(data.summary()["exceeded_by"].get<double>() > 1e6);
+  CHECK(interval({"--norms", "none"}).is_null());
 }
 
 TEST_CASE("forecast: series that hurt") {

@@ -38,8 +38,9 @@ TEST_CASE("forecast of weights: says what it said when it had trained them") {
   CHECK(ran.out.find("; 2 transformers of " + kept.weights + "\n") != std::string::npos);
   CHECK(kept.data.csv("after") == kept.data.csv("before"));
   const auto before = kept.data.summary("before"), after = kept.data.summary("after");
-  for (const char* name : {"interval", "largest_found", "one_step", "rollout", "seeds", "length",
-                           "width", "heads", "hidden", "blocks", "layer_norm", "held_out_rows"}) {
+  for (const char* name :
+       {"interval", "largest_found", "one_step", "rollout", "seeds", "length", "width", "heads",
+        "hidden", "blocks", "norms", "norm", "held_out_rows"}) {
     INFO(name);
     CHECK(after[name] == before[name]);
   }

@@ -94,6 +94,46 @@ TEST_CASE("reproduce fig7: transformers grow without Layer Norm, and are bounded
   CHECK(content_of(out + "/curves.csv") == curves);
 }
 
+TEST_CASE("reproduce prenorm: norms within blocks bound nothing, a last one does") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "prenorm";
+  const Ran ran =
+      run_keel({"reproduce", "prenorm", "--seeds", "2", "--epochs", test::kSanitized ? "1" : "20",
+                "--out", out, "--device", "cpu", "--no-plot"});
+  REQUIRE(ran.err == "");
+  CHECK(ran.code == 0);
+  const auto summary = json_of(out + "/summary.json");
+  REQUIRE(summary["nets"].size() == 3);
+  const auto& within = summary["nets"][0];
+  CHECK(within["net"] == "ln_blocks");
+  CHECK(within["bound_by_seed"].is_null());
+  CHECK(within["far_field_exponent"].get<double>() == doctest::Approx(1).epsilon(0.1));
+  for (const std::size_t k : {1, 2}) {
+    const auto& net = summary["nets"][k];
+    CHECK(net["net"] == (k == 1 ? "ln_blocks_last" : "rms_blocks_last"));
+    CHECK(std::abs(net["far_field_exponent"].get<double>()) < 0.1);
+    for (std::size_t s = 0; s < 2; ++s) {
+      const double largest = net["largest_found_by_seed"][s], bound = net["bound_by_seed"][s];
+      CHECK(largest <= bound);
+      CHECK(largest > bound / 10);
+      CHECK(within["largest_found_by_seed"][s].get<double>() > bound);
+    }
+  }
+  // Each net's far predictions, within the largest that it is said to have made.
+  std::istringstream lines(content_of(out + "/far.csv"));
+  std::string line;
+  std::getline(lines, line);
+  CHECK(line == "net,slope,seed_0,seed_1");
+  double largest = 0;
+  int rows = 0;
+  for (; std::getline(lines, line); ++rows) {
+    if (!line.starts_with("ln_blocks,")) continue;
+    largest = std::max(largest, std::stod(line.substr(line.rfind(',') + 1)));
+  }
+  CHECK(rows == 3 * 41);
+  CHECK(largest == doctest::Approx(within["largest_found_by_seed"][1].get<double>()));
+}
+
 TEST_CASE("reproduce figures: a folder a figure, and one summary of all") {
   const TemporaryFolder folder;
   const Ran ran = run_keel({"reproduce", "figures", "--seeds", "1", "--epochs", "2", "--out",

@@ -14,6 +14,7 @@
 #include "../../nn/optimiser.h"
 #include "../bits.h"
 #include "../gpu.h"
+#include "../norm_places.h"
 #include "../oracle.h"
 #include "message_of.h"
 
@@ -22,13 +23,13 @@ using namespace keel::test;
 
 namespace {
 
-TransformerOptions small(bool layer_norm, DType dtype = DType::f64) {
+TransformerOptions small(const TransformerNorms& norms = {}, DType dtype = DType::f64) {
   TransformerOptions options;
   options.length = 4;
   options.width = 6;
   options.heads = 3;
   options.hidden = 5;
-  options.layer_norm = layer_norm;
+  options.norms = norms;
   options.dtype = dtype;
   return options;
 }
@@ -49,17 +50,31 @@ std::vector<double> plain(const Transformer& net, std::int64_t member, const Ten
   oracle::Array h = dense(values);
   const oracle::Array places = next();
   for (std::size_t i = 0; i < h.v.size(); ++i) h.v[i] += places.v[i % places.v.size()];
-  if (o.layer_norm) {
-    const oracle::Array gain = next(), bias = next();
-    h = oracle::layer_norm(h, &gain, &bias, 1e-5);
-  }
+  const auto norm = [&](bool there, const oracle::Array& rows) {
+    if (!there) return rows;
+    const oracle::Array gain = next();
+    if (!o.norms.centred) return oracle::rms_norm(rows, &gain, 0x1p-23);
+    const oracle::Array bias = next();
+    return oracle::layer_norm(rows, &gain, &bias, 1e-5);
+  };
+  h = norm(o.norms.embedding, h);
   for (std::int64_t block = 0; block < o.blocks; ++block) {
-    const oracle::Array mixed = oracle::attention(dense(h), o.length, o.heads);
+    const oracle::Array mixed =
+        oracle::attention(dense(norm(o.norms.blocks, h)), o.length, o.heads);
     h = oracle::add(h, dense(mixed));
-    const oracle::Array hidden = oracle::relu(dense(h));
+    const oracle::Array hidden = oracle::relu(dense(norm(o.norms.blocks, h)));
     h = oracle::add(h, dense(hidden));
   }
-  return dense(h).v;
+  return dense(norm(o.norms.last, h)).v;
+}
+
+// Gains and biases of norms as no net is drawn with.
+void shake_norms(const Transformer& net) {
+  for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
+    if (net.layout().entries()[p].stddev == 0) {
+      const Tensor view = net.layout().view(net.flat(), p);
+      copy(view, normal(view.shape(), {77, p}, 1, view.dtype()));
+    }
 }
 
 double difference(const std::vector<double>& got, const std::vector<double>& wanted) {
@@ -85,11 +100,13 @@ std::vector<Tensor> gradients_of(const Transformer& net, const Tensor& x, const 
 }  // namespace
 
 TEST_CASE("transformer: agrees with a plain one") {
-  for (const bool layer_norm : {false, true})
+  for (const TransformerNorms& norms : all_norms())
     for (const DType dtype : {DType::f64, DType::f32}) {
-      TransformerOptions options = small(layer_norm, dtype);
+      CAPTURE(places_of(norms));
+      TransformerOptions options = small(norms, dtype);
       options.seeds = {3, 8};
       const Transformer net(options);
+      shake_norms(net);
       const Tensor x = normal({2, 5, 4}, {1, 0}, 3, dtype);
       const Tensor got = net.predict(x);
       REQUIRE(got.shape() == x.shape());
@@ -100,8 +117,9 @@ TEST_CASE("transformer: agrees with a plain one") {
 }
 
 TEST_CASE("transformer: derivatives of all parameters, and of the sequence") {
-  for (const bool layer_norm : {false, true}) {
-    const Transformer net(small(layer_norm));
+  for (const TransformerNorms& norms : all_norms()) {
+    CAPTURE(places_of(norms));
+    const Transformer net(small(norms));
     std::vector<Tensor> inputs = {normal({2, 4}, {1, 0}, 1, DType::f64)};
     for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
       inputs.push_back(net.layout().view(net.flat(), p).clone());
@@ -135,7 +153,7 @@ TEST_CASE("transformer: what it is drawn from") {
 }
 
 TEST_CASE("transformer: members are those of their seeds, and of no other's data") {
-  TransformerOptions options = small(true, DType::f32);
+  TransformerOptions options = small({}, DType::f32);
   options.seeds = {5, 6};
   const Transformer both(options);
   options.seeds = {6};
@@ -153,7 +171,7 @@ TEST_CASE("transformer: members are those of their seeds, and of no other's data
 }
 
 TEST_CASE("transformer: a prediction knows nothing of what comes after it") {
-  const Transformer net(small(false));
+  const Transformer net(small({.embedding = false}));
   const Tensor x = normal({1, 4}, {1, 0}, 1, DType::f64);
   const std::vector<double> before = net.predict(x).to_vector<double>();
   for (std::int64_t changed = 0; changed < 4; ++changed) {
@@ -166,22 +184,23 @@ TEST_CASE("transformer: a prediction knows nothing of what comes after it") {
   }
 }
 
-TEST_CASE("transformer: with a Layer Norm it is bounded, without it grows") {
-  for (const bool layer_norm : {false, true}) {
-    const Transformer net(small(layer_norm));
+TEST_CASE("transformer: bounded by a norm that nothing passes by, grows with others or none") {
+  for (const TransformerNorms& norms : all_norms()) {
+    CAPTURE(places_of(norms));
+    const Transformer net(small(norms));
     const auto largest = [&](double size) {
       double most = 0;
       for (double value : net.predict(Tensor::full({1, 4}, size, DType::f64)).to_vector<double>())
         most = max_or_nan(most, std::abs(value));
       return most;
     };
-    CHECK(largest(1e8) / largest(1e4) == doctest::Approx(layer_norm ? 1 : 1e4).epsilon(0.01));
-    if (layer_norm) CHECK(std::isfinite(largest(1e150)));
+    CHECK(largest(1e8) / largest(1e4) == doctest::Approx(norms.bound() ? 1 : 1e4).epsilon(0.01));
+    if (norms.bound()) CHECK(std::isfinite(largest(1e150)));
   }
 }
 
 TEST_CASE("transformer: learns to repeat") {
-  Transformer net(small(true, DType::f32));
+  Transformer net(small({}, DType::f32));
   TransformerStep step(net, 16, AdamOptions{1e-2});
   double first = 0;
   for (std::uint64_t i = 0; i < 300; ++i) {
@@ -195,7 +214,7 @@ TEST_CASE("transformer: learns to repeat") {
 
 TEST_CASE("transformer: a step is forward, backward and update, of each member") {
   for (const std::size_t members : {1, 2}) {
-    TransformerOptions options = small(true);
+    TransformerOptions options = small();
     options.seeds.assign({5, 6});
     options.seeds.resize(members);
     Transformer net(options);
@@ -222,7 +241,7 @@ TEST_CASE("transformer: a step is forward, backward and update, of each member")
 TEST_CASE("transformer: steps that a GPU replays are those it was told one by one") {
   if (!gpu_here("transformer: steps that a GPU replays")) return;
   for (const std::size_t members : {1, 2}) {
-    TransformerOptions options = small(true, DType::f32);
+    TransformerOptions options = small({}, DType::f32);
     options.blocks = 1;
     options.device = Device::cuda();
     options.seeds.assign({5, 6});
@@ -259,7 +278,7 @@ TEST_CASE("transformer: steps that a GPU replays are those it was told one by on
 
 TEST_CASE("transformer: what it refuses") {
   const auto refused = [](auto change) {
-    TransformerOptions options = small(true);
+    TransformerOptions options = small();
     change(options);
     return message_of([&] { const Transformer net(options); });
   };
@@ -273,12 +292,12 @@ TEST_CASE("transformer: what it refuses") {
   CHECK(refused([](Options& o) { o.seeds.clear(); }) ==
         "transformer: got no seeds, wanted one a member");
 
-  Transformer net(small(true));
+  Transformer net(small());
   const auto predicted = [&](const Tensor& x) { return message_of([&] { net.predict(x); }); };
   CHECK(predicted(Tensor::zeros({2, 3}, DType::f64)) == "transformer: got x [2, 3], wanted [n, 4]");
   CHECK(predicted(Tensor::zeros({2, 4})) ==
         "transformer: x is float32, the transformer is float64: wanted one dtype");
-  TransformerOptions two = small(true);
+  TransformerOptions two = small();
   two.seeds = {1, 2};
   Transformer pair(two);
   CHECK(message_of([&] {
@@ -302,8 +321,8 @@ TEST_CASE("transformer: what it refuses") {
 
 TEST_CASE("transformer: the CPU and the GPU agree") {
   if (!gpu_here("transformer: the CPU and the GPU agree")) return;
-  for (const bool layer_norm : {false, true}) {
-    TransformerOptions options = small(layer_norm, DType::f32);
+  for (const TransformerNorms& norms : all_norms()) {
+    TransformerOptions options = small(norms, DType::f32);
     options.seeds = {5, 6};
     const Transformer here(options);
     options.device = Device::cuda();

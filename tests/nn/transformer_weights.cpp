@@ -9,6 +9,7 @@
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
 #include "../bits.h"
+#include "../norm_places.h"
 #include "message_of.h"
 #include "temporary.h"
 
@@ -24,12 +25,12 @@ TransformerOptions small() {
 
 TEST_CASE("transformer's file: what was saved comes back, all of it") {
   const Temporary file("transformer.safetensors");
-  for (const bool layer_norm : {false, true})
+  for (const TransformerNorms& norms : test::all_norms())
     for (const DType dtype : {DType::f32, DType::f64})
       for (const std::vector<std::uint64_t>& seeds :
            {std::vector<std::uint64_t>{3}, {~std::uint64_t{0}, 5}}) {
         TransformerOptions options = small();
-        options.layer_norm = layer_norm;
+        options.norms = norms;
         options.dtype = dtype;
         options.seeds = seeds;
         const Transformer net(options);
@@ -40,11 +41,29 @@ TEST_CASE("transformer's file: what was saved comes back, all of it") {
         const Transformer back = load_transformer(file.path());
         CHECK(same_bits(back.flat(), net.flat()));
         CHECK(back.options().seeds == seeds);
-        CHECK(back.options().layer_norm == layer_norm);
+        CHECK(back.options().norms == norms);
         const Tensor x = seeds.size() > 1 ? normal({2, 2, 3}, {1, 1}, 1, dtype)
                                           : normal({2, 3}, {1, 1}, 1, dtype);
         CHECK(same_bits(back.predict(x), net.predict(x)));
       }
+}
+
+TEST_CASE("transformer's file: of before its norms had places") {
+  const Temporary file("transformer.safetensors");
+  for (const bool layer_norm : {false, true}) {
+    TransformerOptions options = small();
+    options.norms.embedding = layer_norm;
+    const Transformer net(options);
+    save_transformer(net, file.path());
+    SafeTensors content = read_safetensors(file.path());
+    content.metadata.erase("transformer.norms");
+    content.metadata.erase("transformer.norm");
+    content.metadata["transformer.layer_norm"] = layer_norm ? "1" : "0";
+    write_safetensors(file.path(), content);
+    const Transformer back = load_transformer(file.path());
+    CHECK(back.options().norms == options.norms);
+    CHECK(same_bits(back.flat(), net.flat()));
+  }
 }
 
 TEST_CASE("transformer's file: what is none is refused, with the path and the reason") {
@@ -73,6 +92,13 @@ TEST_CASE("transformer's file: what is none is refused, with the path and the re
         "got 1000000 blocks and 23 tensors");
   CHECK(said([](S& s) { s.metadata["transformer.blocks"] = "1"; }) ==
         "got float32 [12, 4] for '7.weight', wanted float32 [1, 4]");
+  CHECK(said([](S& s) { s.metadata["transformer.norms"] = "embedding,first"; }) ==
+        "got 'embedding,first' for transformer.norms, wanted none, or some of embedding, blocks, "
+        "last with commas between");
+  CHECK(said([](S& s) { s.metadata["transformer.norm"] = "batchnorm"; }) ==
+        "got 'batchnorm' for transformer.norm, wanted layernorm or rmsnorm");
+  CHECK(said([](S& s) { s.metadata["transformer.norm"] = "rmsnorm"; }) ==
+        "got 23 tensors, wanted the 22 of this transformer");
   CHECK(said([](S& s) { s.metadata["transformer.width"] = "0"; }) ==
         "transformer: got width 0, wanted at least 1");
   // Of 80 TiB, if it were made before that is seen.

@@ -47,9 +47,10 @@ inline void scale_parameter(const Transformer& net, std::size_t p, double factor
   for (std::int64_t i = 0; i < view.elements(); ++i) values[i] *= factor;
 }
 
-// Gains of either sign, and biases, of the Layer Norm.
-inline void shake_norm(const Transformer& net, std::uint64_t seed) {
-  for (const std::size_t p : {3u, 4u}) {
+// Gains of either sign, and biases, of the norms.
+inline void shake_norms(const Transformer& net, std::uint64_t seed) {
+  for (std::size_t p = 0; p < net.layout().entries().size(); ++p) {
+    if (net.layout().entries()[p].stddev != 0) continue;
     const Tensor view = net.layout().view(net.flat(), p);
     copy(view, normal(view.shape(), {seed, 1000 + p}, 1, DType::f64));
   }
@@ -66,7 +67,7 @@ inline Transformer without_blocks(std::int64_t length, std::uint64_t seed, std::
   options.dtype = DType::f64;
   Transformer net(options);
   for (const std::size_t p : {7u, 8u, 11u, 12u}) scale_parameter(net, p, 0);
-  shake_norm(net, seed);
+  shake_norms(net, seed);
   return net;
 }
 

@@ -39,7 +39,7 @@ class Draws {
 inline EmbeddingImage draw_image(Draws& draw) {
   const Vector weight = draw.normals(kWidth), bias = draw.normals(kWidth),
                places = draw.normals(kPlaces * kWidth), gain = draw.normals(kWidth);
-  return {weight, bias, places, gain, draw.normals(kWidth)};
+  return {weight, bias, places, {gain, draw.normals(kWidth)}};
 }
 
 inline BlockMaps draw_block(Draws& draw) {

@@ -175,7 +175,7 @@ TEST_CASE("form bound: what it leaves to lines") {
   // As many places as rows allow: 5 x 5 paths of 120 rows each.
   const Vector many = draw.normals(119 * kWidth), more = draw.normals(120 * kWidth);
   const auto fits = [&](const Vector& places, std::size_t of_blocks) {
-    const EmbeddingImage at({1, 2, 3, 5}, {1, 0, 0, 0}, places, {1, 1, 1, 1}, {0, 0, 0, 0});
+    const EmbeddingImage at({1, 2, 3, 5}, {1, 0, 0, 0}, places, {{1, 1, 1, 1}, {0, 0, 0, 0}});
     return FormRows::fits(BlockPaths(at, blocks[0], 4), of_blocks);
   };
   CHECK(fits(many, 2));
