@@ -246,6 +246,8 @@ run_commands() {
   for figure in fig1 fig5 fig6 rmsnorm residual activations; do once "$figure" reproduce "$figure" --seeds $seeds --epochs $epochs --no-plot; done
   # Nets that have learned more magnify what two devices round.
   once fig7 reproduce fig7 --seeds $seeds --epochs 2 --no-plot
+  # Of the ops of fig7, whose rollouts take an emulated GPU a minute.
+  [[ $device == emulated ]] || once prenorm reproduce prenorm --seeds $seeds --epochs 2 --no-plot
   once fig2 reproduce fig2 --seeds $seeds --no-plot
   once theory reproduce theory --seeds 1 --no-plot
   once ntk ntk --net "$infinite" --x1 "$x" --save "$to/ntk/kernel.npy"
