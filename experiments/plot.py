@@ -274,14 +274,14 @@ def draw_sequences(_, folder):
 
 def draw_growth(_, folder):
     """How large predictions get as a sequence gets steeper, and what is proved of them."""
-    bounds, names = from_summary(folder, lambda summary: (
-        {net["net"]: net["bound_by_seed"] for net in summary["nets"]},
+    bounds, wanted_at, names = from_summary(folder, lambda summary: (
+        {net["net"]: net["bound_by_seed"] for net in summary["nets"]}, summary["trained_to"],
         [f"seed_{summary['first_seed'] + s}" for s in range(summary["seeds"])]))
     rows = rows_of(os.path.join(folder, "far.csv"), ["net", "slope", *names])
     figure, grid = plt.subplots(1, len(PRENORM), figsize=(7.0, 2.7), sharex=True, sharey=True)
     for axes, (net, title) in zip(grid, PRENORM.items()):
         slopes = [float(row["slope"]) for row in rows if row["net"] == net]
-        axes.plot(slopes, [30 * slope for slope in slopes], color=POINTS, ls="--", lw=0.9)
+        axes.plot(slopes, [wanted_at * slope for slope in slopes], color=POINTS, ls="--", lw=0.9)
         for name in names:
             axes.plot(slopes, [float(row[name]) for row in rows if row["net"] == net], color=CURVE,
                       lw=0.8)
@@ -304,8 +304,8 @@ def draw_growth(_, folder):
 
 DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
         "fig6": draw_curves, "fig7": draw_sequences, "forecast": draw_forecast,
-        "activations": draw_curves, "prenorm": draw_growth, "residual": draw_curves, "rmsnorm": draw_curves,
-        "theory": draw_theory}
+        "activations": draw_curves, "prenorm": draw_growth, "residual": draw_curves,
+        "rmsnorm": draw_curves, "theory": draw_theory}
 
 
 def save(figure, path):

@@ -53,7 +53,7 @@ SequenceBound bound_and_search(const Transformer& net, const Tensor& starts,
                                const SearchOptions& options, std::optional<double> wanted,
                                const char* who) {
   SequenceBound result;
-  if (net.options().norms.bound()) result.proved = bound_transformer(net);
+  if (net.options().norms.bound_all()) result.proved = bound_transformer(net);
   const Transformer precise = net.to(DType::f64);
   result.attack =
       attack(wanted, largest_prediction(precise), starts, options, result.proved.has_value());

@@ -13,9 +13,8 @@ namespace keel {
 
 /// One member's, in the net's units.
 struct SequenceBound {
-  std::optional<Interval>
-      proved;     ///< of every prediction of every sequence; none without such a norm
-  Attack attack;  ///< on |f| at the place where it is largest
+  std::optional<Interval> proved;  ///< of every prediction there is; none where no norm bounds all
+  Attack attack;                   ///< on |f| at the place where it is largest
 };
 
 /// Rays and gradient ascent of some seconds at the lengths of Figure 7. A longer sequence takes

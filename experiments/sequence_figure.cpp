@@ -104,7 +104,7 @@ void add_net(SequenceRun& run, const std::string& name,
     net.loss.push_back(scale * scale * member.loss);
     net.mse.push_back(held_out_mse(member.net));
     add_far_field(predictor, net);
-    if (member.net.options().norms.bound()) {
+    if (member.net.options().norms.bound_all()) {
       const Interval proved = bound_transformer(member.net);
       net.bound.push_back(scale * std::max(-proved.low, proved.high));
     }

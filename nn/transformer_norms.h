@@ -18,7 +18,7 @@ struct TransformerNorms {
   bool centred = true;  ///< Layer Norm; not: RMSNorm, which takes no mean away and has no bias
 
   /// Whether there is one that nothing passes by: then no prediction can leave some interval.
-  bool bound() const { return embedding || last; }
+  bool bound_all() const { return embedding || last; }
   /// layernorm or rmsnorm.
   const char* kind() const { return centred ? "layernorm" : "rmsnorm"; }
   bool operator==(const TransformerNorms&) const = default;

@@ -201,7 +201,7 @@ Interval bound_parts(const TransformerParts& parts, double margin) {
 
 Interval bound_transformer(const Transformer& net, std::int64_t member) {
   check(
-      net.options().norms.bound(), "transformer_bound",
+      net.options().norms.bound_all(), "transformer_bound",
       "got a transformer with norms at '{}', wanted one behind the embedding or ahead of the last "
       "layer: nothing bounds what passes all norms by",
       places_of(net.options().norms));

@@ -26,5 +26,5 @@ TEST_CASE("transformer norms: a text names their places, and is read back") {
 
 TEST_CASE("transformer norms: one is passed by nothing behind the embedding or at the end") {
   for (const TransformerNorms& norms : test::all_norms())
-    CHECK(norms.bound() == (norms.embedding || norms.last));
+    CHECK(norms.bound_all() == (norms.embedding || norms.last));
 }
