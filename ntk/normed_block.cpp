@@ -52,9 +52,7 @@ Range range_added(const TransformerParts::Block& block, std::size_t heads, const
   for (const Direction& of_head : through_heads(block.maps, heads, d, of_biases)) {
     range += along(of_head, block.attention_norm->shift.data());
     const Most away = most_of_normed(*block.attention_norm, of_head);
-    range.within.low -= away.value;
-    range.within.high += away.value;
-    range.size += away.size;
+    range += Range{{-away.value, away.value}, away.size};
   }
   range += of_biases;
   return range;

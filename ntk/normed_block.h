@@ -9,10 +9,13 @@ namespace keel {
 struct Range {
   Interval within{};
   double size = 0;
-  Range& operator+=(const Most& fixed) {
-    within = {within.low + fixed.value, within.high + fixed.value};
-    size += fixed.size + kNothing;
+  Range& operator+=(const Range& other) {
+    within = {within.low + other.within.low, within.high + other.within.high};
+    size += other.size + kNothing;
     return *this;
+  }
+  Range& operator+=(const Most& fixed) {
+    return *this += Range{{fixed.value, fixed.value}, fixed.size};
   }
 };
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "../core/each_in_parallel.h"
@@ -19,8 +18,6 @@
 
 namespace keel {
 namespace {
-
-using Vector = std::vector<double>;
 
 // Of the sizes of all that was summed: what rounding can take of a sum of n products is less than
 // n + 1 roundings of their sizes (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), and
@@ -44,7 +41,7 @@ void check_finite(const Interval& bound) {
 class Bounds {
  public:
   Bounds(const TransformerParts& parts, const EmbeddingImage& image, double margin)
-      : heads_(parts.heads), margin_(margin), image_(image), last_(parts.last) {
+      : heads_(parts.heads), margin_(margin), image_(image) {
     for (const TransformerParts::Block& block : parts.blocks) blocks_.push_back(block.maps);
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       find_units(b);
@@ -151,7 +148,6 @@ class Bounds {
   std::optional<FormBound> form_{};           // behind the block `form_block_`
   std::size_t form_block_ = 0;
   int form_steps_ = 0;
-  DenseMap last_;
 };
 
 // Of the last layer's output, `most` being of a direction that is taken back through that layer.
@@ -175,11 +171,8 @@ Interval bound_sum_of_blocks(const TransformerParts& parts, const EmbeddingImage
   Direction d(parts.last.inputs());
   d.add(1, 1, parts.last.row(0));
   Range added;
-  for (const TransformerParts::Block& block : parts.blocks) {
-    const Range more = range_added(block, parts.heads, d);
-    added.within = {added.within.low + more.within.low, added.within.high + more.within.high};
-    added.size += more.size;
-  }
+  for (const TransformerParts::Block& block : parts.blocks)
+    added += range_added(block, parts.heads, d);
   const Interval passing =
       outputs_by(parts.last, margin, [&](const Direction& of) { return image.most(of); });
   return {passing.low + added.within.low - margin * added.size,

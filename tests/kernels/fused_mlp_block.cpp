@@ -11,7 +11,7 @@
 
 #include "../../kernels/fused_mlp_sum.h"
 #include "../difference.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "fused_mlp_case.h"
 
 using namespace keel;

@@ -8,7 +8,7 @@
 #include "../../core/random.h"
 #include "../../kernels/sum.h"
 #include "../gpu.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 
 using namespace keel;
 using std::int64_t;

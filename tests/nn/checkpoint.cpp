@@ -13,8 +13,8 @@
 #include "../../nn/safetensors.h"
 #include "../../nn/trainer.h"
 #include "../bits.h"
+#include "../message_of.h"
 #include "checkpointed_training.h"
-#include "message_of.h"
 #include "temporary.h"
 
 using namespace keel;

@@ -8,8 +8,8 @@
 #include "../../nn/trainer.h"
 #include "../bits.h"
 #include "../full_disk.h"
+#include "../message_of.h"
 #include "checkpointed_training.h"
-#include "message_of.h"
 #include "temporary.h"
 
 using namespace keel;

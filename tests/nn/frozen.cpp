@@ -13,7 +13,7 @@
 #include "../bits.h"
 #include "../difference.h"
 #include "../gpu.h"
-#include "message_of.h"
+#include "../message_of.h"
 #include "small_training.h"
 #include "temporary.h"
 

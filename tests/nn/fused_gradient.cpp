@@ -13,7 +13,7 @@
 #include "../../nn/train_step.h"
 #include "../bits.h"
 #include "../gpu.h"
-#include "message_of.h"
+#include "../message_of.h"
 
 using namespace keel;
 

@@ -11,7 +11,7 @@
 #include "../../kernels/gradient_sink.h"
 #include "../../kernels/mse.h"
 #include "../bits.h"
-#include "message_of.h"
+#include "../message_of.h"
 
 using namespace keel;
 

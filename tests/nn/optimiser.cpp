@@ -9,7 +9,7 @@
 
 #include "../../core/random.h"
 #include "../gpu.h"
-#include "message_of.h"
+#include "../message_of.h"
 
 using namespace keel;
 

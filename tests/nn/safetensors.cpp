@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "message_of.h"
+#include "../message_of.h"
 #include "temporary.h"
 
 using namespace keel;

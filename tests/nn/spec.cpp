@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "../../core/error.h"
-#include "message_of.h"
+#include "../message_of.h"
 
 using namespace keel;
 

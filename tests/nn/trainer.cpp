@@ -9,7 +9,7 @@
 #include "../../kernels/gradient_sink.h"
 #include "../../kernels/mse.h"
 #include "../bits.h"
-#include "message_of.h"
+#include "../message_of.h"
 #include "small_training.h"
 
 using namespace small_training;

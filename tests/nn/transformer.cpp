@@ -9,30 +9,17 @@
 #include "../../core/max_or_nan.h"
 #include "../../core/random.h"
 #include "../../kernels/gradcheck.h"
-#include "../../kernels/gradient_sink.h"
-#include "../../kernels/mse.h"
-#include "../../nn/optimiser.h"
 #include "../bits.h"
 #include "../gpu.h"
+#include "../message_of.h"
 #include "../norm_places.h"
 #include "../oracle.h"
-#include "message_of.h"
+#include "small_transformer.h"
 
 using namespace keel;
 using namespace keel::test;
 
 namespace {
-
-TransformerOptions small(const TransformerNorms& norms = {}, DType dtype = DType::f64) {
-  TransformerOptions options;
-  options.length = 4;
-  options.width = 6;
-  options.heads = 3;
-  options.hidden = 5;
-  options.norms = norms;
-  options.dtype = dtype;
-  return options;
-}
 
 // A member by the oracle's formulas, x [n, length].
 std::vector<double> plain(const Transformer& net, std::int64_t member, const Tensor& x) {
@@ -68,35 +55,6 @@ std::vector<double> plain(const Transformer& net, std::int64_t member, const Ten
   return dense(norm(o.norms.last, h)).v;
 }
 
-// Gains and biases of norms as no net is drawn with.
-void shake_norms(const Transformer& net) {
-  for (std::size_t p = 0; p < net.layout().entries().size(); ++p)
-    if (net.layout().entries()[p].stddev == 0) {
-      const Tensor view = net.layout().view(net.flat(), p);
-      copy(view, normal(view.shape(), {77, p}, 1, view.dtype()));
-    }
-}
-
-double difference(const std::vector<double>& got, const std::vector<double>& wanted) {
-  REQUIRE(got.size() == wanted.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i)
-    worst = max_or_nan(worst, std::abs(got[i] - wanted[i]) / std::max(1.0, std::abs(wanted[i])));
-  return worst;
-}
-
-// The loss and all derivatives.
-std::vector<Tensor> gradients_of(const Transformer& net, const Tensor& x, const Tensor& y) {
-  Tape tape;
-  const std::vector<Var> leaves = net.leaves(tape);
-  const Var loss = mse(net.forward(x, leaves), y);
-  GradientSink sink;
-  tape.backward(loss, sink);
-  std::vector<Tensor> results = {loss.value()};
-  for (const Var& leaf : leaves) results.push_back(sink[leaf]);
-  return results;
-}
-
 }  // namespace
 
 TEST_CASE("transformer: agrees with a plain one") {
@@ -106,7 +64,7 @@ TEST_CASE("transformer: agrees with a plain one") {
       TransformerOptions options = small(norms, dtype);
       options.seeds = {3, 8};
       const Transformer net(options);
-      shake_norms(net);
+      shake_norms(net, 77);
       const Tensor x = normal({2, 5, 4}, {1, 0}, 3, dtype);
       const Tensor got = net.predict(x);
       REQUIRE(got.shape() == x.shape());
@@ -197,83 +155,6 @@ TEST_CASE("transformer: bounded by a norm that nothing passes by, grows with oth
     CHECK(largest(1e8) / largest(1e4) ==
           doctest::Approx(norms.bound_all() ? 1 : 1e4).epsilon(0.01));
     if (norms.bound_all()) CHECK(std::isfinite(largest(1e150)));
-  }
-}
-
-TEST_CASE("transformer: learns to repeat") {
-  Transformer net(small({}, DType::f32));
-  TransformerStep step(net, 16, AdamOptions{1e-2});
-  double first = 0;
-  for (std::uint64_t i = 0; i < 300; ++i) {
-    const Tensor x = normal({16, 4}, {9, i});
-    step.run(x, x);
-    if (i == 0) first = step.loss().item();
-  }
-  CHECK(step.loss().item() < 0.1);
-  CHECK(first > 10 * step.loss().item());
-}
-
-TEST_CASE("transformer: a step is forward, backward and update, of each member") {
-  for (const std::size_t members : {1, 2}) {
-    TransformerOptions options = small();
-    options.seeds.assign({5, 6});
-    options.seeds.resize(members);
-    Transformer net(options);
-    const Transformer other = net.clone();
-    TransformerStep step(net, 3, SgdOptions{0.1, 0.5});
-    Optimiser optimiser(SgdOptions{0.1, 0.5}, other.flat());
-    const auto count = static_cast<std::int64_t>(members);
-    const Shape shape = members > 1 ? Shape{count, 3, 4} : Shape{3, 4};
-    for (std::uint64_t i = 0; i < 3; ++i) {
-      const Tensor x = normal(shape, {1, i}, 1, DType::f64);
-      const Tensor y = normal(shape, {2, i}, 1, DType::f64);
-      const std::vector<Tensor> wanted = gradients_of(other, x, y);
-      const Tensor gradients = Tensor::zeros(other.flat().shape(), DType::f64);
-      for (std::size_t p = 0; p + 1 < wanted.size(); ++p)
-        copy(other.layout().view(gradients, p), wanted[p + 1]);
-      optimiser.step(gradients);
-      step.run(x, y);
-      CHECK(same_bits(step.loss(), wanted[0]));
-      CHECK(same_bits(net.flat(), other.flat()));
-    }
-  }
-}
-
-TEST_CASE("transformer: steps that a GPU replays are those it was told one by one") {
-  if (!gpu_here("transformer: steps that a GPU replays")) return;
-  for (const std::size_t members : {1, 2}) {
-    TransformerOptions options = small({}, DType::f32);
-    options.blocks = 1;
-    options.device = Device::cuda();
-    options.seeds.assign({5, 6});
-    options.seeds.resize(members);
-    Transformer replayed(options);
-    const Transformer told(options);
-    const Shape shape = members > 1 ? Shape{static_cast<std::int64_t>(members), 3, 4} : Shape{3, 4};
-    TransformerStep step(replayed, 3);
-    std::vector<Tensor> losses, kept, of_steps;
-    for (std::uint64_t i = 0; i < 4; ++i) {
-      const Tensor x = normal(shape, {1, i}), y = normal(shape, {2, i}, 1, DType::f64);
-      step.run(x, y);
-      losses.push_back(step.loss().clone());
-      // Between two steps: what it takes and keeps must not be memory of the next replay.
-      kept.push_back(replayed.predict(x.to(options.device)));
-      of_steps.push_back(kept.back().to(Device::cpu()));
-    }
-    Optimiser optimiser(AdamOptions(), told.flat());
-    for (std::uint64_t i = 0; i < 4; ++i) {
-      const Tensor x = normal(shape, {1, i}).to(options.device);
-      const Tensor y = normal(shape, {2, i}, 1, DType::f64).to(DType::f32).to(options.device);
-      const std::vector<Tensor> wanted = gradients_of(told, x, y);
-      const Tensor gradients = Tensor::zeros(told.flat().shape(), DType::f32, options.device);
-      for (std::size_t p = 0; p + 1 < wanted.size(); ++p)
-        copy(told.layout().view(gradients, p), wanted[p + 1]);
-      optimiser.step(gradients);
-      CHECK(same_bits(losses[i], wanted[0]));
-      CHECK(same_bits(of_steps[i], told.predict(x)));
-      CHECK(same_bits(kept[i], of_steps[i]));
-    }
-    CHECK(same_bits(replayed.flat(), told.flat()));
   }
 }
 

@@ -23,8 +23,3 @@ TEST_CASE("transformer norms: a text names their places, and is read back") {
     CHECK_FALSE(norms_at(text).has_value());
   }
 }
-
-TEST_CASE("transformer norms: one is passed by nothing behind the embedding or at the end") {
-  for (const TransformerNorms& norms : test::all_norms())
-    CHECK(norms.bound_all() == (norms.embedding || norms.last));
-}

@@ -9,8 +9,8 @@
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
 #include "../bits.h"
+#include "../message_of.h"
 #include "../norm_places.h"
-#include "message_of.h"
 #include "temporary.h"
 
 using namespace keel;

@@ -8,8 +8,8 @@
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
 #include "../bits.h"
+#include "../message_of.h"
 #include "file_of_pytorch.h"
-#include "message_of.h"
 #include "temporary.h"
 
 using namespace keel;

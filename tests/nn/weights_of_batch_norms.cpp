@@ -7,7 +7,7 @@
 #include "../../nn/batch_norm_fold.h"
 #include "../../nn/safetensors.h"
 #include "../../nn/weights.h"
-#include "message_of.h"
+#include "../message_of.h"
 #include "temporary.h"
 
 using namespace keel;

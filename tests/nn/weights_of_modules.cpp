@@ -7,8 +7,8 @@
 #include "../../nn/safetensors.h"
 #include "../../nn/weights.h"
 #include "../bits.h"
+#include "../message_of.h"
 #include "file_of_pytorch.h"
-#include "message_of.h"
 #include "temporary.h"
 
 using namespace keel;

@@ -7,7 +7,7 @@
 #include "../../nn/safetensors.h"
 #include "../../nn/weights.h"
 #include "../bits.h"
-#include "message_of.h"
+#include "../message_of.h"
 #include "temporary.h"
 
 using namespace keel;

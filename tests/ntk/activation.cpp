@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "naive_tail.h"
 
 namespace keel {

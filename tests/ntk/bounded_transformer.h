@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "../../core/random.h"
 #include "../../nn/transformer.h"
+#include "../../ntk/transformer_bound.h"
+#include "../message_of.h"
+#include "../norm_places.h"
 
 namespace keel::bounded {
 
@@ -23,6 +27,16 @@ struct Found {
     }
   }
 };
+
+inline void check_within(const Found& found, const Interval& proved) {
+  CHECK(found.low >= proved.low);
+  CHECK(found.high <= proved.high);
+}
+
+// Why there is no bound.
+inline std::string refusal_of(const Transformer& net) {
+  return message_of([&] { bound_transformer(net); });
+}
 
 // Sequences of every size, and of sizes that change within one.
 inline Found search(const Transformer& net, std::uint64_t seed) {
@@ -47,13 +61,22 @@ inline void scale_parameter(const Transformer& net, std::size_t p, double factor
   for (std::int64_t i = 0; i < view.elements(); ++i) values[i] *= factor;
 }
 
-// Gains of either sign, and biases, of the norms.
-inline void shake_norms(const Transformer& net, std::uint64_t seed) {
-  for (std::size_t p = 0; p < net.layout().entries().size(); ++p) {
-    if (net.layout().entries()[p].stddev != 0) continue;
-    const Tensor view = net.layout().view(net.flat(), p);
-    copy(view, normal(view.shape(), {seed, 1000 + p}, 1, DType::f64));
-  }
+// Small, of a shape, weights larger or smaller than drawn, and norms' gains by the seed.
+inline Transformer drawn_transformer(std::uint64_t seed, const TransformerNorms& norms = {}) {
+  TransformerOptions options;
+  options.length = 1 + static_cast<std::int64_t>(seed % 5);
+  options.heads = 1 + static_cast<std::int64_t>(seed % 3);
+  options.width = options.heads * (1 + static_cast<std::int64_t>(seed % 4));
+  options.hidden = 1 + static_cast<std::int64_t>(seed % 7);
+  options.blocks = 1 + static_cast<std::int64_t>(seed % 3);
+  options.norms = norms;
+  options.seeds = {seed};
+  options.dtype = DType::f64;
+  Transformer net(options);
+  for (std::size_t p = 3; p < net.layout().entries().size(); ++p)
+    scale_parameter(net, p, seed % 2 == 0 ? 2 : 0.5);
+  test::shake_norms(net, seed);
+  return net;
 }
 
 // A net whose blocks add nothing: last . LN(weight x + bias + place).
@@ -67,7 +90,7 @@ inline Transformer without_blocks(std::int64_t length, std::uint64_t seed, std::
   options.dtype = DType::f64;
   Transformer net(options);
   for (const std::size_t p : {7u, 8u, 11u, 12u}) scale_parameter(net, p, 0);
-  shake_norms(net, seed);
+  test::shake_norms(net, seed);
   return net;
 }
 

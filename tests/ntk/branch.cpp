@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "../../core/threads.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "../sanitized.h"
 #include "naive_tail.h"
 

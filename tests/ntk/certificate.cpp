@@ -10,7 +10,7 @@
 
 #include "../../core/random.h"
 #include "../../ntk/empirical_kernel.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 
 namespace keel {
 namespace {

@@ -9,7 +9,7 @@
 #include "../../ntk/regression.h"
 #include "../bits.h"
 #include "../gpu.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 
 using namespace keel;
 using std::int64_t;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "../../ntk/infinite_kernel.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 
 using namespace keel;
 

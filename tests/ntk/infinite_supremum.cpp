@@ -6,7 +6,7 @@
 #include <string>
 
 #include "../../ntk/infinite_kernel.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "../sanitized.h"
 
 using namespace keel;

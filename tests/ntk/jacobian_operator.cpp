@@ -6,7 +6,7 @@
 #include "../../kernels/dense.h"
 #include "../../kernels/relu.h"
 #include "../../ntk/jacobian.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "explicit_jacobian.h"
 #include "jacobian_helpers.h"
 

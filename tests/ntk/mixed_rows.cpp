@@ -7,7 +7,7 @@
 #include "../../ntk/jacobian.h"
 #include "../../ntk/net_bound.h"
 #include "../../ntk/precise_net.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 
 using namespace keel;
 

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "../sanitized.h"
 #include "naive_tail.h"
 

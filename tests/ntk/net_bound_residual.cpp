@@ -2,7 +2,7 @@
 // it by, but what is added.
 #include <doctest/doctest.h>
 
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "dual_problem.h"
 
 namespace keel {

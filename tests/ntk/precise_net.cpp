@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "../../core/max_or_nan.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "plain_net.h"
 
 using namespace keel;

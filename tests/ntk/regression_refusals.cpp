@@ -8,7 +8,7 @@
 #include "../../ntk/regression.h"
 #include "../difference.h"
 #include "../gpu.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "closed_kernel.h"
 
 using namespace keel;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "../nn/message_of.h"
+#include "../message_of.h"
 
 namespace keel {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "../../ntk/regression.h"
-#include "../nn/message_of.h"
+#include "../message_of.h"
 #include "closed_kernel.h"
 
 using namespace keel;

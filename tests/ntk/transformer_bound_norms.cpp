@@ -1,23 +1,10 @@
 // The interval that no prediction of a transformer leaves, wherever its norms stand.
-#include <string>
-
-#include "../../ntk/transformer_bound.h"
-#include "../norm_places.h"
 #include "bounded_transformer.h"
 
 using namespace keel;
 using namespace keel::bounded;
 
 namespace {
-
-std::string said(const Transformer& net) {
-  try {
-    bound_transformer(net);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // The first parameter of what the embedding's norm is ahead of.
 std::size_t behind_embedding(const TransformerNorms& norms) {
@@ -36,11 +23,6 @@ void silence_blocks(const Transformer& net) {
   }
 }
 
-void check_within(const Found& found, const Interval& proved) {
-  CHECK(found.low >= proved.low);
-  CHECK(found.high <= proved.high);
-}
-
 }  // namespace
 
 TEST_CASE("transformer bound: no sequence passes it, wherever norms stand") {
@@ -50,19 +32,7 @@ TEST_CASE("transformer bound: no sequence passes it, wherever norms stand") {
     CAPTURE(norms.centred);
     double closest = 0;
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
-      TransformerOptions options;
-      options.length = 1 + static_cast<std::int64_t>(seed % 4);
-      options.heads = 1 + static_cast<std::int64_t>(seed % 2);
-      options.width = options.heads * (1 + static_cast<std::int64_t>(seed % 3));
-      options.hidden = 1 + static_cast<std::int64_t>(seed % 5);
-      options.blocks = 1 + static_cast<std::int64_t>(seed % 3);
-      options.norms = norms;
-      options.seeds = {seed};
-      options.dtype = DType::f64;
-      const Transformer net(options);
-      for (std::size_t p = 3; p < net.layout().entries().size(); ++p)
-        scale_parameter(net, p, seed % 2 == 0 ? 2 : 0.5);
-      shake_norms(net, seed);
+      const Transformer net = drawn_transformer(seed, norms);
       const Interval proved = bound_transformer(net);
       const Found found = search(net, seed + 100);
       CAPTURE(seed);
@@ -87,7 +57,7 @@ TEST_CASE("transformer bound: exact behind a last norm that gives two values") {
              .seeds = {seed},
              .dtype = DType::f64});
         silence_blocks(net);
-        shake_norms(net, seed);
+        test::shake_norms(net, seed);
         const Interval proved = bound_transformer(net);
         Found found;
         for (const double x : {-1e6, 1e6}) found.look(net, Tensor::full({1, 1}, x, DType::f64));
@@ -111,7 +81,7 @@ TEST_CASE("transformer bound: exact behind an embedding's norm where blocks add 
                            .seeds = {4},
                            .dtype = DType::f64});
     silence_blocks(net);
-    shake_norms(net, 4);
+    test::shake_norms(net, 4);
     const Interval proved = bound_transformer(net);
     Found found;
     for (double angle = -1.57; angle < 1.57; angle += 1e-3)
@@ -164,7 +134,7 @@ TEST_CASE("transformer bound: where every norm is passed by, it says so") {
   TransformerOptions options = {.width = 4, .heads = 1, .hidden = 2, .dtype = DType::f64};
   for (const char* places : {"none", "blocks"}) {
     options.norms = norms_at(places).value();
-    CHECK(said(Transformer(options)) ==
+    CHECK(refusal_of(Transformer(options)) ==
           fmt::format("transformer_bound: got a transformer with norms at '{}', wanted one behind "
                       "the embedding or ahead of the last layer: nothing bounds what passes all "
                       "norms by",
@@ -175,8 +145,9 @@ TEST_CASE("transformer bound: where every norm is passed by, it says so") {
     const Transformer large(options), bad(options);
     const std::size_t entries = large.layout().entries().size();
     for (std::size_t p = 0; p < entries; ++p) scale_parameter(large, p, 1e200);
-    CHECK(said(large).starts_with("transformer_bound: got weights so large that a bound is ["));
+    CHECK(
+        refusal_of(large).starts_with("transformer_bound: got weights so large that a bound is ["));
     bad.layout().view(bad.flat(), entries - 5).data<double>()[0] = std::nan("");
-    CHECK(said(bad).starts_with("transformer_bound: got nan in "));
+    CHECK(refusal_of(bad).starts_with("transformer_bound: got nan in "));
   }
 }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "../../core/error.h"
+#include "../core/error.h"
 
 template <class F>
 std::string message_of(F f) {

@@ -1,0 +1,25 @@
+"""A grid of panels: a row a data set, a column a net."""
+
+import matplotlib.pyplot as plt
+
+
+def row_limits(y, reach=1.5):
+    """One scale for a row: the data's range and `reach` ranges more on both sides. Wide enough for
+    the nets that saturate; a net that does not is seen to leave."""
+    low, high = min(y), max(y)
+    return low - reach * (high - low), high + reach * (high - low)
+
+
+def data_grid(titles, rows, x_name="$x$"):
+    """A row a data set (a name and its formula), a column a net: the figure and its axes."""
+    figure, grid = plt.subplots(len(rows), len(titles), figsize=(7.0, 4.9), sharex=True,
+                                sharey="row", squeeze=False)
+    for row, (name, formula) in zip(grid, rows.items()):
+        row[0].set_ylabel(f"{name}, {formula}")
+    for axes, title in zip(grid[0], titles):
+        axes.set_title(title, pad=4)
+    for axes in grid[-1]:
+        axes.set_xlabel(x_name, labelpad=1)
+    figure.align_ylabels(grid[:, 0])
+    figure.subplots_adjust(left=0.075, right=0.99, top=0.95, bottom=0.125, wspace=0.08, hspace=0.1)
+    return figure, grid
