@@ -77,7 +77,7 @@ constexpr Format kFormats[] = {{"F32", DType::f32, 4, nullptr},
 
 struct Entry {
   std::string name;
-  const Format* format;
+  const Format* format;  // null of what is not wanted
   Shape shape;
   std::uint64_t begin, end;
 };
@@ -92,7 +92,7 @@ json parse_header(const std::string& text) {
   return json::parse(text, shallow, false);
 }
 
-Entry parse_entry(const std::string& path, const std::string& key, const json& value) {
+Entry parse_entry(const std::string& path, const std::string& key, const json& value, bool wanted) {
   const std::string name = shown(key);
   const auto dtype = value.is_object() ? value.find("dtype") : value.end();
   const auto shape = value.is_object() ? value.find("shape") : value.end();
@@ -109,6 +109,8 @@ Entry parse_entry(const std::string& path, const std::string& key, const json& v
     fail(kTag, "{}: the header describes '{}' as {}, wanted dtype, shape and two data_offsets",
          path, name, shown(value.dump(), 200));
 
+  Entry entry{key, nullptr, {}, (*offsets)[0], (*offsets)[1]};
+  if (!wanted) return entry;
   const std::string kind = dtype->get<std::string>();
   const Format* format =
       std::find_if(std::begin(kFormats), std::end(kFormats),
@@ -117,7 +119,7 @@ Entry parse_entry(const std::string& path, const std::string& key, const json& v
         "{}: '{}' has dtype {}, wanted F32, F64, F16, BF16 or I64", path, name, shown(kind));
   check(shape->size() <= Shape::kMaxRank, kTag, "{}: '{}' has {} axes, wanted at most {}", path,
         name, shape->size(), int{Shape::kMaxRank});
-  Entry entry{key, format, {}, (*offsets)[0], (*offsets)[1]};
+  entry.format = format;
   for (const json& size : *shape) {
     const auto elements = size.get<std::uint64_t>();
     check(elements < (std::uint64_t{1} << 62), kTag,
@@ -139,12 +141,13 @@ void check_offsets(const std::string& path, const std::vector<Entry>& entries,
     check(e.begin == at && e.begin <= e.end, kTag,
           "{}: '{}' lies at bytes {} to {}, wanted from {}", path, shown(e.name), e.begin, e.end,
           at);
+    at = e.end;
+    if (!e.format) continue;
     const std::uint64_t elements = (e.end - e.begin) / e.format->bytes;
     check(elements == static_cast<std::uint64_t>(e.shape.elements()) &&
               elements * e.format->bytes == e.end - e.begin,
           kTag, "{}: '{}' {} of {} has {} bytes, wanted {} elements of {}", path, shown(e.name),
           e.shape, e.format->name, e.end - e.begin, e.shape.elements(), e.format->bytes);
-    at = e.end;
   }
   check(at == bytes, kTag, "{}: truncated or damaged: the tensors need {} bytes, the file has {}",
         path, at, bytes);
@@ -194,7 +197,8 @@ std::set<std::string> SafeTensors::names() const {
   return result;
 }
 
-SafeTensors read_safetensors(const std::string& path) {
+SafeTensors read_safetensors(const std::string& path,
+                             const std::function<bool(const std::string& name)>& wanted) {
   const File file(std::fopen(path.c_str(), "rb"));
   check(file != nullptr, kTag, "{}: cannot open: {}", path, std::strerror(errno));
   const std::uint64_t size = size_of_file(file.get(), path);
@@ -218,7 +222,7 @@ SafeTensors read_safetensors(const std::string& path) {
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items()) {
     if (name != kMetadata) {
-      entries.push_back(parse_entry(path, name, value));
+      entries.push_back(parse_entry(path, name, value, !wanted || wanted(name)));
       continue;
     }
     check(value.is_object(), kTag, "{}: __metadata__ is no JSON object", path);
@@ -232,8 +236,15 @@ SafeTensors read_safetensors(const std::string& path) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   check_offsets(path, entries, size - 8 - length);
-  for (const Entry& entry : entries)
-    content.tensors.emplace_back(entry.name, read_tensor(file.get(), entry, path));
+  for (const Entry& entry : entries) {
+    if (entry.format) {
+      content.tensors.emplace_back(entry.name, read_tensor(file.get(), entry, path));
+      continue;
+    }
+    check(std::fseek(file.get(), static_cast<long>(entry.end - entry.begin), SEEK_CUR) == 0, kTag,
+          "{}: cannot seek: {}", path, std::strerror(errno));
+    content.left_out.insert(entry.name);
+  }
   return content;
 }
 

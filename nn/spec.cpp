@@ -107,7 +107,7 @@ struct Parser {
   SpecWord last;                // that was read
   int read = 0;                 // words
   std::int64_t identities = 0;  // ahead of the next layer
-  bool begun = false;           // with a dense layer
+  bool begun = false;           // with a dense layer, or behind what stands before a tail
 
   void take(std::string_view rest, bool within) {
     while (!rest.empty()) {
@@ -181,16 +181,25 @@ double default_eps(LayerKind kind) {
   return kind == LayerKind::rmsnorm ? kRmsEps : LayerSpec().eps;
 }
 
-Spec parse_spec(std::string_view text) {
+namespace {
+
+Spec parse(std::string_view text, bool tail) {
   std::string_view rest = trim(text);
   check(!rest.empty(), "spec", "got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
   Parser parser;
+  parser.begun = tail;
   parser.take(rest, false);
   check(parser.identities == 0 && parser.spec.back().kind == LayerKind::dense, "spec",
         "got {} as the last layer, wanted dense(k) for k outputs", parser.last.at());
   check_residuals(parser.spec);
   return std::move(parser.spec);
 }
+
+}  // namespace
+
+Spec parse_spec(std::string_view text) { return parse(text, false); }
+
+Spec parse_tail(std::string_view text) { return parse(text, true); }
 
 std::string spec_text(const Spec& spec) {
   std::string text;

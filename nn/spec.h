@@ -68,6 +68,10 @@ bool has_residual(const Spec& spec);
 /// the wrong word, and what check_residuals() throws.
 Spec parse_spec(std::string_view text);
 
+/// As parse_spec(), of the end of a larger net: any word but a residual may be the first, and takes
+/// as many units as the first dense layer.
+Spec parse_tail(std::string_view text);
+
 /// Throws keel::Error unless every residual stands behind a dense layer, has an end and none within
 /// it, and gives as many units as it takes.
 void check_residuals(const Spec& spec);

@@ -79,9 +79,12 @@ void check_finite_weights(const Tensor& values, const std::string& path, const s
 Tensor WeightsReader::take(const std::string& name, const Shape& shape) {
   const std::string place = place_of(content_, name);
   const Tensor* found = content_.find(place);
-  if (!found)
+  if (!found) {
+    std::set<std::string> unused = left_;
+    unused.insert(content_.left_out.begin(), content_.left_out.end());
     fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path_, name, shape,
-         quoted(left_), hint(name));
+         quoted(unused), hint(name));
+  }
   check<ShapeError>(found->shape() == shape, "weights", "{}: '{}' has shape {}, wanted {}", path_,
                     name, found->shape(), shape);
   check_finite_weights(*found, path_, name);

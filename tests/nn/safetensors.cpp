@@ -109,6 +109,36 @@ TEST_CASE("safetensors: a failed write leaves the old file and no other") {
         "output: got folder '/dev/null/at', which cannot be made: Not a directory");
 }
 
+TEST_CASE("safetensors: what is not wanted may be anything, but has its place") {
+  const Temporary file("larger.safetensors");
+  const auto read = [&](const std::string& entries, const std::string& data) {
+    file.write(with_length("{" + entries + "}", data));
+    return read_safetensors(file.path(), [](const std::string& name) { return name[0] == 'w'; });
+  };
+  const std::string mask = R"("mask":{"dtype":"BOOL","shape":[1,1,1,3,1],"data_offsets":[0,3]},)",
+                    w = R"("w":{"dtype":"F16","shape":[2],"data_offsets":[3,7]},)",
+                    q = R"("q":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[7,9]},)",
+                    last = R"("w2":{"dtype":"F16","shape":[1],"data_offsets":[9,11]})";
+  const std::string data("abc\0\x3c\0\xc0xy\0\x3c", 11);
+  const SafeTensors found = read(mask + w + q + last, data);
+  CHECK(found.names() == std::set<std::string>{"w", "w2"});
+  CHECK(found.left_out == std::set<std::string>{"mask", "q"});
+  CHECK(found.find("w")->to_vector<float>() == std::vector<float>{1, -2});
+  CHECK(found.find("w2")->to_vector<float>() == std::vector<float>{1});
+  CHECK(message_of([&] {
+          read_safetensors(file.path());
+        }).ends_with("'mask' has dtype BOOL, wanted F32, F64, F16, BF16 or I64"));
+  CHECK(message_of([&] {
+          read(mask + w + last, data);
+        }).ends_with("'w2' lies at bytes 9 to 11, wanted from 7"));
+  CHECK(message_of([&] {
+          read(mask + w + q + last, data.substr(0, 10));
+        }).ends_with("the tensors need 11 bytes, the file has 10"));
+  CHECK(message_of([&] {
+          read(R"("q":{"dtype":"BOOL","shape":[1],"data_offsets":[2,0]})", "ab");
+        }).ends_with("'q' lies at bytes 2 to 0, wanted from 0"));
+}
+
 TEST_CASE("safetensors: damaged files are refused with what is wrong") {
   const Temporary file("damaged.safetensors");
   const auto message = [&](const std::string& bytes) {

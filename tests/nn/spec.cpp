@@ -218,3 +218,18 @@ TEST_CASE("spec: errors quote the wrong word") {
         "spec: unknown option '' in 'layernorm(?)' (word 2), wanted affine=0|1 or eps=value");
   CHECK(message(("dense(" + std::string(100000, '1') + ")").c_str()).size() < 300);
 }
+
+TEST_CASE("spec: the end of a larger net may begin with what a net may not") {
+  for (const char* text :
+       {"layernorm dense(1)", "rmsnorm(affine=0) gelu dense(3) tanh dense(2)",
+        "identity relu identity layernorm dense(1)", "batchnorm tanh dense(1)",
+        "dense(8) layernorm dense(1)", "layernorm dense(8) residual(relu dense(8)) dense(1)"})
+    CHECK(spec_text(parse_tail(text)) == text);
+  CHECK(parse_tail("relu dense(1)")[0].kind == LayerKind::relu);
+  const auto message = [](const char* text) { return message_of([&] { parse_tail(text); }); };
+  CHECK(message(" ").starts_with("spec: got no layers"));
+  CHECK(message("layernorm") ==
+        "spec: got 'layernorm' (word 1) as the last layer, wanted dense(k) for k outputs");
+  CHECK(message("layernorm residual(dense(8)) dense(1)") ==
+        "spec: got a residual at word 2, wanted it behind a dense layer and in no other residual");
+}

@@ -29,7 +29,7 @@ inline Vector draws(std::size_t count, std::uint64_t seed) {
 }
 
 // Every parameter drawn, gains and biases too: a trained net's are no ones and zeros.
-inline Net random_net(const std::string& spec, std::int64_t inputs, std::uint64_t seed) {
+inline Net random_net(const Spec& spec, std::int64_t inputs, std::uint64_t seed) {
   NetOptions options;
   options.seed = seed;
   options.dtype = DType::f64;
@@ -41,6 +41,10 @@ inline Net random_net(const std::string& spec, std::int64_t inputs, std::uint64_
       copy(home, normal(home.shape(), {seed + 1000, p}, 1, DType::f64));
     }
   return net;
+}
+
+inline Net random_net(const std::string& spec, std::int64_t inputs, std::uint64_t seed) {
+  return random_net(parse_spec(spec), inputs, seed);
 }
 
 // The layers of a net one by one, naively: what the bound is judged by.
