@@ -15,6 +15,7 @@
 #include "regression_task.h"
 #include "statistics.h"
 #include "text_table.h"
+#include "trained_net.h"
 
 namespace keel {
 namespace {
@@ -23,6 +24,7 @@ struct Choice {
   RegressionChoice regression;
   SearchChoice search;
   std::int64_t pieces = TrainedChoice{}.pieces;
+  bool tail = false;
 };
 
 constexpr std::int64_t kEstimateRows =
@@ -201,6 +203,9 @@ Run declare_certify(CLI::App& app) {
                  "behind the first tanh or sigmoid: what is cut to tighten the bound, 0 for none")
       ->check(check_whole(0, 100000))
       ->capture_default_str();
+  app.add_flag("--tail", choice->tail,
+               "of --mode trained: --net and --modules are what stands at the end of a larger net, "
+               "of any kind, whose other tensors are not read");
   app.footer(
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
       "far from the data; without a Layer Norm or RMSNorm that no residual passes by, or behind a "
@@ -219,7 +224,9 @@ Run declare_certify(CLI::App& app) {
     };
     if (of.kernel.trained()) {
       check_trained(app);
-      const SafeTensors file = read_safetensors(of.kernel.weights);
+      const std::vector<std::string> modules = modules_of(of.kernel);
+      const SafeTensors file = choice->tail ? read_tail(of.kernel.weights, modules)
+                                            : read_safetensors(of.kernel.weights);
       if (is_transformer(file)) {
         check_transformer(app);
         return run_transformer(file, {of.kernel.weights, of.data, of.target, choice->search},
@@ -227,12 +234,14 @@ Run declare_certify(CLI::App& app) {
       }
       wanted("--net");
       return run_trained(file,
-                         {of.kernel.net, of.kernel.weights, modules_of(of.kernel), of.data,
+                         {of.kernel.net, of.kernel.weights, modules, choice->tail, of.data,
                           of.target, of.standardise, choice->search, choice->pieces},
                          context);
     }
     for (const char* name : {"--net", "--data", "--target"}) wanted(name);
-    if (app.count("--pieces") > 0) throw UsageError("usage", "--pieces is for --mode trained");
+    for (const char* name : {"--pieces", "--tail"})
+      if (app.count(name) > 0)
+        throw UsageError("usage", fmt::format("{} is for --mode trained", name));
     return run_certify(*choice, context);
   };
 }

@@ -61,9 +61,9 @@ Tensor search_starts(const Tensor& x) {
 }
 
 Attack attack(std::optional<double> wanted, const RowFunction& size, const Tensor& starts,
-              const SearchOptions& options, bool bounded) {
+              const SearchOptions& options, bool bounded, const RowGradient& gradient) {
   Attack result;
-  result.largest = search_largest(size, starts.size(1), starts, options);
+  result.largest = search_largest(size, starts.size(1), starts, options, gradient);
   if (bounded && !wanted) return result;
   result.wanted = wanted.value_or(1000 * result.largest.value);
   if (result.largest.distance() > 0) result.beyond = exceed(size, result.largest.x, result.wanted);

@@ -47,7 +47,7 @@ struct Attack {
 /// `size` is |f| in standardised units, as is `wanted`, which is to be passed: where there is no
 /// bound, by default a thousand times what was found.
 Attack attack(std::optional<double> wanted, const RowFunction& size, const Tensor& starts,
-              const SearchOptions& options, bool bounded);
+              const SearchOptions& options, bool bounded, const RowGradient& gradient = {});
 
 /// For summary.json, in y's own units.
 Json attack_json(const Attack& attack, const Standardiser& units, double farthest);

@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <ostream>
 
-#include "../core/each_in_parallel.h"
-#include "../core/max_or_nan.h"
 #include "../ntk/net_bound.h"
-#include "../ntk/precise_net.h"
 #include "../ntk/tail_sum.h"
+#include "largest_output.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "statistics.h"
@@ -43,49 +40,6 @@ struct TrainingRows {
   Examples examples;
 };
 
-using OfOutput = std::function<double(double value, std::size_t output)>;
-
-// The largest of |f_j|, or of what else is made of it, over a row's outputs.
-double largest_of(const double* outputs, std::size_t count, const OfOutput& of) {
-  double largest = 0;
-  for (std::size_t j = 0; j < count; ++j) largest = max_or_nan(largest, of(outputs[j], j));
-  return largest;
-}
-
-// Of no more than `most`, as is proved. Far out, double may round away the biases of rows that are
-// equal, which is all that a Layer Norm sees of them, and with them leave an interval that the net
-// keeps: twice the digits tell.
-RowFunction largest_output(const Net& net, OfOutput of, double most) {
-  return [&net, most, of = std::move(of)](const Tensor& x) {
-    const std::vector<double> all = net.predict(x.to(net.options().device)).to_vector<double>();
-    const auto outputs = static_cast<std::size_t>(net.output_width());
-    std::vector<double> largest;
-    for (std::size_t i = 0; i < all.size(); i += outputs)
-      largest.push_back(largest_of(&all[i], outputs, of));
-    each_in_parallel(largest.size(), [&](std::size_t i) {
-      if (!(largest[i] > kKept * most)) return;
-      const auto row = static_cast<std::int64_t>(i);
-      const std::vector<double> again =
-          evaluate_precisely(net, x.slice(row, row + 1).to_vector<double>());
-      largest[i] = largest_of(again.data(), outputs, of);
-    });
-    return largest;
-  };
-}
-
-double size_of_output(double value, std::size_t) { return std::abs(value); }
-
-// How far f_j is from the middle of its interval, in halves of that: 1 at an end. Of an interval
-// next to nothing wide, a millionth of what is in it counts as half.
-OfOutput share_of(const NetBound& bound) {
-  return [&bound](double value, std::size_t j) {
-    const Interval& of = bound.outputs[j];
-    const double middle = of.low + (of.high - of.low) / 2;
-    return std::abs(value - middle) /
-           std::max({(of.high - of.low) / 2, 1e-6 * std::abs(middle), 1e-300});
-  };
-}
-
 struct Findings {
   double r2 = std::numeric_limits<double>::quiet_NaN();
   NetBound bound;
@@ -114,12 +68,14 @@ Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows
   const Tensor starts = search_starts(inputs.to(Device::cpu()));
   const SearchOptions options =
       search_options(choice.search, {.steps = kNetSteps, .seed = context.options.seed});
+  const OutputSize size = size_of_outputs(net);
   found.attack = attack(choice.search.wanted(units.y_scale()),
-                        largest_output(net, size_of_output, found.bound_or_infinity()), starts,
-                        options, found.bound.bounded);
+                        largest_output(net, size, found.bound_or_infinity()), starts, options,
+                        found.bound.bounded, gradient_of_largest(net, size));
   if (!found.bound.bounded) return found;
-  const OfOutput share = share_of(found.bound);
-  found.share = search_largest(largest_output(net, share, 1), net.input_width(), starts, options);
+  const OutputSize share = share_of_intervals(found.bound);
+  found.share = search_largest(largest_output(net, share, 1), net.input_width(), starts, options,
+                               gradient_of_largest(net, share));
   return found;
 }
 
@@ -222,6 +178,10 @@ std::string findings_text(const Findings& found, const TrainedChoice& choice, co
                         bound.word, bound.width, place_of(bound), proof_of(bound, spec));
   else if (!found.attack.beyond)
     text += fmt::format("{}: nothing is proved\n", no_bound(spec));
+  if (choice.tail)
+    text += fmt::format(
+        "x is what enters '{}', whatever makes it: the whole net may not come to what was found\n",
+        choice.modules.front());
   return text + exceed_line(found.attack, units);
 }
 
@@ -236,7 +196,13 @@ void check_trained(const CLI::App& app) {
                                             name));
   if (app.count("--weights") == 0)
     throw UsageError("usage", "--mode trained needs --weights W.safetensors");
-  const bool data = app.count("--data") > 0;
+  const bool data = app.count("--data") > 0, tail = app.count("--tail") > 0;
+  if (tail && app.count("--modules") == 0)
+    throw UsageError("usage", "--tail needs --modules: those of --weights that are the tail");
+  if (tail && data)
+    throw UsageError("usage",
+                     "got --tail and --data, wanted one of them: a table's rows enter the whole "
+                     "net, and of that only the tail is looked at");
   if (data && app.count("--target") == 0)
     throw UsageError("usage", "--data needs --target: the column that the net predicts");
   for (const char* name : {"--target", "--standardise"})
@@ -249,8 +215,9 @@ void check_trained(const CLI::App& app) {
 int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
+  const Spec spec = choice.tail ? parse_tail(choice.net) : parse_spec(choice.net);
   const auto [net, zero_biases, columns] =
-      trained_net(choice.net, file, choice.weights, choice.modules,
+      trained_net(spec, file, choice.weights, choice.modules,
                   choice.data.empty() ? "" : choice.standardise, context);
   const TrainingRows rows(choice, net);
   const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"),
@@ -263,12 +230,13 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
     context.note(
         "note: R^2 is below 0: if the net was trained on these rows, --target, --standardise or "
         "the order of columns differ");
-  Json numbers = {{"net", spec_text(parse_spec(choice.net))},
+  Json numbers = {{"net", spec_text(spec)},
                   {"mode", "trained"},
                   {"weights", choice.weights},
                   {"features", net.input_width()},
                   {"outputs", net.output_width()}};
   if (!choice.modules.empty()) numbers["modules"] = choice.modules;
+  if (choice.tail) numbers["tail"] = true;
   if (!zero_biases.empty()) numbers["zero_biases"] = zero_biases;
   if (rows.given)
     numbers.update({{"data", choice.data},

@@ -10,6 +10,7 @@ namespace keel {
 struct TrainedChoice {
   std::string net, weights;
   std::vector<std::string> modules;
+  bool tail = false;  ///< of a larger net: anything may stand before it
   std::string data, target, standardise = "x";
   SearchChoice search;
   std::int64_t pieces = NetBoundOptions{}.pieces;

@@ -22,12 +22,14 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& file, const std::s
   check(content.find("member0." + name) == nullptr, "certify",
         "{} holds an ensemble, wanted one net: keel train --seeds 1", path);
   const Tensor* first = content.find(name);
-  if (!first)
-    fail("certify", "{} has no '{}' but {}; {}", path, name,
-         quoted(file.names()),  // whole
+  if (!first) {
+    std::set<std::string> all = file.names();  // whole
+    all.insert(file.left_out.begin(), file.left_out.end());
+    fail("certify", "{} has no '{}' but {}; {}", path, name, quoted(all),
          modules.empty() ? "wanted a torch.nn.Sequential's names, where a layer without weights, "
                            "as Flatten, is the word 'identity'; or name the modules: --modules"
                          : "wanted its names in --modules, without '.weight'");
+  }
   const std::int64_t width = spec[layer].width;
   check<ShapeError>(first->rank() == 2 && first->size(0) == width && first->size(1) > 0, "certify",
                     "{}: '{}' has shape {}, wanted [{}, inputs]", path, name, first->shape(),
@@ -37,7 +39,14 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& file, const std::s
 
 }  // namespace
 
-TrainedNet trained_net(const std::string& net, const SafeTensors& file, const std::string& path,
+SafeTensors read_tail(const std::string& path, const std::vector<std::string>& modules) {
+  return read_safetensors(path, [&](const std::string& name) {
+    const std::string module = name.substr(0, name.rfind('.'));
+    return std::find(modules.begin(), modules.end(), module) != modules.end();
+  });
+}
+
+TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::string& path,
                        const std::vector<std::string>& modules, const std::string& standardise,
                        const Context& context) {
   const auto written = file.metadata.find(kStandardiseKey);
@@ -50,7 +59,6 @@ TrainedNet trained_net(const std::string& net, const SafeTensors& file, const st
   NetOptions options;
   options.dtype = DType::f64;  // the search is to see the net, not float32's rounding
   options.device = context.device;
-  const Spec spec = parse_spec(net);
   batch_norm_folds(spec);  // throws where the SPEC without its batchnorms would be another net
   TrainedNet result{
       Net(without_batch_norms(spec), input_width(spec, file, path, modules), options), {}, {}};

@@ -16,12 +16,16 @@ struct TrainedNet {
   std::string columns;                   ///< what the file has for kColumnsKey; "" for nothing
 };
 
-/// Of SPEC `net`, batchnorms as they are in evaluation, in float64 on the context's device; how
+/// Of the file of a larger net, what belongs to `modules`, which are its tail (LoadOptions). Throws
+/// keel::Error as read_safetensors().
+SafeTensors read_tail(const std::string& path, const std::vector<std::string>& modules);
+
+/// Of this SPEC, batchnorms as they are in evaluation, in float64 on the context's device; how
 /// many features it takes, the file says. `modules` as in LoadOptions. Biases that the file does
 /// not have are zeros, with a note. `path`, where `file` was read, is for messages. Throws
 /// keel::Error as load_weights(), for an ensemble, and where keel trained the net in other units
 /// than `standardise` ("" for any).
-TrainedNet trained_net(const std::string& net, const SafeTensors& file, const std::string& path,
+TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::string& path,
                        const std::vector<std::string>& modules, const std::string& standardise,
                        const Context& context);
 

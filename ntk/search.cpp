@@ -20,19 +20,16 @@ struct Climber {
 // Points waiting to be evaluated together, and the best seen so far.
 class Searcher {
  public:
-  Searcher(const RowFunction& f, std::int64_t width, const SearchOptions& options)
-      : f_(f), width_(width), options_(options) {}
+  Searcher(const RowFunction& f, std::int64_t width, const SearchOptions& options,
+           const RowGradient& gradient)
+      : f_(f), width_(width), options_(options), gradient_(gradient) {}
 
   std::vector<double> values(const std::vector<Point>& points) {
     if (points.empty()) return {};
-    std::vector<double> flat;
-    flat.reserve(points.size() * static_cast<std::size_t>(width_));
-    for (const Point& point : points) flat.insert(flat.end(), point.begin(), point.end());
-    const auto rows = static_cast<std::int64_t>(points.size());
-    const std::vector<double> found = f_(Tensor::from(flat, {rows, width_}));
+    const std::vector<double> found = f_(rows_of(points));
     check<ShapeError>(found.size() == points.size(), "search", "got {} values for {} points",
                       found.size(), points.size());
-    best_.evaluations += rows;
+    best_.evaluations += std::ssize(points);
     for (std::size_t i = 0; i < found.size(); ++i) {
       check(!std::isnan(found[i]), "search", "the function is not a number at |x| = {}",
             length_of(points[i]));
@@ -56,8 +53,41 @@ class Searcher {
     return to;
   }
 
+  // The gradient at each climber, times a share of |x|.
+  std::vector<Point> slopes(const std::vector<Climber>& climbers) {
+    if (!gradient_) return differences(climbers);
+    std::vector<Point> points;
+    for (const Climber& climber : climbers) points.push_back(climber.x);
+    const Tensor gradients = gradient_(rows_of(points));
+    check<ShapeError>(gradients.shape() == Shape({std::ssize(points), width_}), "search",
+                      "got gradients {} at {} points of {} coordinates", gradients.shape(),
+                      points.size(), width_);
+    best_.evaluations += std::ssize(points);
+    const std::vector<double> flat = gradients.to_vector<double>();
+    auto next = flat.begin();
+    for (Point& point : points) {
+      const double size = size_of(point);
+      for (double& value : point) {
+        value = *next++ * size;
+        if (!std::isfinite(value)) value = 0;  // beyond double: it goes another way
+      }
+    }
+    return points;
+  }
+
+  // What steps from x are measured by.
+  double size_of(const Point& x) const { return std::max(length_of(x), options_.nearest); }
+
+ private:
+  Tensor rows_of(const std::vector<Point>& points) const {
+    std::vector<double> flat;
+    flat.reserve(points.size() * static_cast<std::size_t>(width_));
+    for (const Point& point : points) flat.insert(flat.end(), point.begin(), point.end());
+    return Tensor::from(flat, {std::ssize(points), width_});
+  }
+
   // What f changes by, of each climber, along each coordinate, from one evaluation of every
-  // neighbour: its gradient times a step of a share of |x|.
+  // neighbour.
   std::vector<Point> differences(const std::vector<Climber>& climbers) {
     constexpr double kStep = 1e-5;  // half the digits of a central difference
     std::vector<Point> neighbours;
@@ -80,10 +110,6 @@ class Searcher {
     return result;
   }
 
-  // What steps from x are measured by.
-  double size_of(const Point& x) const { return std::max(length_of(x), options_.nearest); }
-
- private:
   // Neighbours a hair outside the ball serve the gradient, but are no find.
   std::vector<double> probe(const std::vector<Point>& points) {
     const Found before = best_;
@@ -97,6 +123,7 @@ class Searcher {
   const RowFunction& f_;
   std::int64_t width_;
   const SearchOptions& options_;
+  const RowGradient& gradient_;  // none: differences
   Found best_;
 };
 
@@ -202,18 +229,17 @@ void climb(Searcher& searcher, std::vector<Climber> climbers, std::int64_t steps
                  share = first * std::pow(kLast / first, part);
     fade *= kMean;
     square_fade *= kSquare;
-    const std::vector<Point> differences = searcher.differences(climbers);
+    const std::vector<Point> slopes = searcher.slopes(climbers);
     std::vector<Point> to;
     for (std::size_t c = 0; c < climbers.size(); ++c) {
       Moments& of = moments[c];
-      const double length = length_of(differences[c]);
+      const double length = length_of(slopes[c]);
       if (of.unit == 0) of.unit = length;
       const double in_units = of.unit > 0 ? length / of.unit : 0;
       of.square = kSquare * of.square + (1 - kSquare) * in_units * in_units;
-      of.mean.resize(differences[c].size());
+      of.mean.resize(slopes[c].size());
       for (std::size_t i = 0; i < of.mean.size(); ++i)
-        of.mean[i] =
-            kMean * of.mean[i] + (of.unit > 0 ? (1 - kMean) * differences[c][i] / of.unit : 0);
+        of.mean[i] = kMean * of.mean[i] + (of.unit > 0 ? (1 - kMean) * slopes[c][i] / of.unit : 0);
       const double root = std::sqrt(of.square / (1 - square_fade)) * (1 - fade);
       const double size = share * searcher.size_of(climbers[c].x);
       to.push_back(searcher.moved(climbers[c].x, of.mean, root > 0 ? size / root : 0));
@@ -223,10 +249,11 @@ void climb(Searcher& searcher, std::vector<Climber> climbers, std::int64_t steps
   }
 }
 
-// Each takes two evaluations a coordinate and step.
-std::int64_t climbers_at(std::int64_t width, const SearchOptions& options) {
-  constexpr std::int64_t kCoordinates = 2048, kFewest = 4;
-  return std::min(options.climbers, std::max(kFewest, kCoordinates / width));
+// Without a gradient each takes two evaluations a coordinate and step.
+std::int64_t climbers_at(std::int64_t width, const SearchOptions& options, bool gradient) {
+  constexpr std::int64_t kFewest = 4, kCoordinates = kManyCoordinates * SearchOptions{}.climbers;
+  return gradient ? options.climbers
+                  : std::min(options.climbers, std::max(kFewest, kCoordinates / width));
 }
 
 void check_options(std::int64_t width, const Tensor& starts, const SearchOptions& options) {
@@ -248,12 +275,13 @@ void check_options(std::int64_t width, const Tensor& starts, const SearchOptions
 double Found::distance() const { return length_of(x); }
 
 Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& starts,
-                     const SearchOptions& options) {
+                     const SearchOptions& options, const RowGradient& gradient) {
   check(f != nullptr, "search", "got no function, wanted one to search");
   check_options(width, starts, options);
-  Searcher searcher(f, width, options);
-  std::vector<Climber> climbers =
-      climbers_of(searcher, Rays(width, starts, options), climbers_at(width, options));
+  const RowGradient none, &own = width >= kManyCoordinates ? gradient : none;
+  Searcher searcher(f, width, options, own);
+  std::vector<Climber> climbers = climbers_of(searcher, Rays(width, starts, options),
+                                              climbers_at(width, options, own != nullptr));
   climb(searcher, std::move(climbers), options.steps, 0.3);
   // Long steps may leave the best point for good.
   const Found& best = searcher.best();

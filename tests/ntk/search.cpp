@@ -122,6 +122,50 @@ TEST_CASE("search: fewer climb where there are many coordinates") {
   CHECK(climbers(1000) == 4);
 }
 
+TEST_CASE("search: of many coordinates a gradient that is given serves, and all climb") {
+  SearchOptions options;
+  options.directions = 0;
+  options.radii = 1;
+  options.steps = 50;
+  // A ridge: nothing of it lies along an axis.
+  const auto height = [](const std::vector<double>& x) {
+    double sum = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) sum += i % 2 == 0 ? x[i] : -2 * x[i];
+    return sum;
+  };
+  for (std::int64_t width : {63, 64, 200}) {
+    CAPTURE(width);
+    std::int64_t rows = 0;
+    const RowGradient gradient = [&](const Tensor& x) {
+      rows += x.size(0);
+      std::vector<double> d_x(static_cast<std::size_t>(x.elements()), 1.0);
+      for (std::size_t i = 0; i < d_x.size(); ++i)
+        if (i % static_cast<std::size_t>(width) % 2 == 1) d_x[i] = -2;
+      return Tensor::from(d_x, x.shape());
+    };
+    const Found found = search_largest(rowwise(height), width, no_starts(width), options, gradient);
+    const std::int64_t rays = 1 + 2 * width;
+    if (width < kManyCoordinates) {
+      CHECK(rows == 0);
+    } else {
+      CHECK(rows == 50 * (32 + 1));
+      CHECK(found.evaluations == rays + 2 * rows);
+    }
+    const auto pairs = static_cast<double>(width / 2), more = static_cast<double>(width % 2);
+    CHECK(found.value > 0.95e6 * std::sqrt(5 * pairs + more));
+    CHECK(found.value <= 1.000001e6 * std::sqrt(5 * pairs + more));
+  }
+  const auto with = [&](double slope, std::int64_t cols) {
+    return search_largest(rowwise(height), 64, no_starts(64), options, [=](const Tensor& x) {
+      return Tensor::full({x.size(0), cols}, slope, DType::f64);
+    });
+  };
+  const double best_of_rays = 2e6;
+  CHECK(with(std::numeric_limits<double>::quiet_NaN(), 64).value == doctest::Approx(best_of_rays));
+  CHECK(message_of([&] { with(1, 63); }) ==
+        "search: got gradients [32, 63] at 32 points of 64 coordinates");
+}
+
 TEST_CASE("search: directions of the starts are tried, both ways") {
   const std::vector<double> start = {0.6, 0.8};
   // Only a needle along -start counts.

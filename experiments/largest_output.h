@@ -1,0 +1,34 @@
+// A net's largest output, as the search of certify looks for it.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "../nn/net.h"
+#include "../ntk/net_bound.h"
+#include "../ntk/search.h"
+
+namespace keel {
+
+/// |f_j - middle_j| in units of its own.
+struct OutputSize {
+  std::vector<double> middle, unit;  ///< an output each
+  double operator()(double value, std::size_t j) const {
+    return std::abs(value - middle[j]) / unit[j];
+  }
+};
+
+/// |f_j|.
+OutputSize size_of_outputs(const Net& net);
+
+/// How far f_j is from the middle of its interval, in halves of that: 1 at an end.
+OutputSize share_of_intervals(const NetBound& bound);
+
+/// The largest over a row's outputs, of a net of one member, in float64, and no more than `most`,
+/// as is proved, but for what twice the digits see. Both must outlive it.
+RowFunction largest_output(const Net& net, const OutputSize& size, double most);
+
+/// Of each row's largest output. Both must outlive it.
+RowGradient gradient_of_largest(const Net& net, const OutputSize& size);
+
+}  // namespace keel
