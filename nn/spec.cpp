@@ -154,6 +154,18 @@ std::string layer_text(const LayerSpec& layer) {
                          : fmt::format("{}({})", name_of(layer.kind), options);
 }
 
+Spec parse(std::string_view text, bool tail) {
+  std::string_view rest = trim(text);
+  check(!rest.empty(), "spec", "got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
+  Parser parser;
+  parser.begun = tail;
+  parser.take(rest, false);
+  check(parser.identities == 0 && parser.spec.back().kind == LayerKind::dense, "spec",
+        "got {} as the last layer, wanted dense(k) for k outputs", parser.last.at());
+  check_residuals(parser.spec);
+  return std::move(parser.spec);
+}
+
 }  // namespace
 
 const char* name_of(LayerKind kind) {
@@ -180,22 +192,6 @@ bool bounds_rows(LayerKind kind) { return normalises_rows(kind) || bounds_units(
 double default_eps(LayerKind kind) {
   return kind == LayerKind::rmsnorm ? kRmsEps : LayerSpec().eps;
 }
-
-namespace {
-
-Spec parse(std::string_view text, bool tail) {
-  std::string_view rest = trim(text);
-  check(!rest.empty(), "spec", "got no layers, wanted some, as in \"dense(128) relu dense(1)\"");
-  Parser parser;
-  parser.begun = tail;
-  parser.take(rest, false);
-  check(parser.identities == 0 && parser.spec.back().kind == LayerKind::dense, "spec",
-        "got {} as the last layer, wanted dense(k) for k outputs", parser.last.at());
-  check_residuals(parser.spec);
-  return std::move(parser.spec);
-}
-
-}  // namespace
 
 Spec parse_spec(std::string_view text) { return parse(text, false); }
 

@@ -27,12 +27,9 @@ struct LargerNet {
 
   Ran certify(const std::string& net, const std::vector<std::string>& more) const {
     std::vector<std::string> arguments = {
-        "certify",  "--mode", "trained",      "--net", net,       "--out", folder / "out",
-        "--device", "cpu",    "--directions", "8",     "--steps", "2",     "--weights"};
-    if (std::find(more.begin(), more.end(), "--weights") == more.end())
-      arguments.push_back(path);
-    else
-      arguments.pop_back();
+        "certify", "--mode",       "trained",  "--net",     net,
+        "--out",   folder / "out", "--device", "cpu",       "--directions",
+        "8",       "--steps",      "2",        "--weights", path};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_keel(arguments);
   }

@@ -50,7 +50,7 @@ TEST_CASE("largest output: its gradient, by central differences") {
   }
 }
 
-TEST_CASE("largest output: that of each row, in blocks, and no more than what is proved") {
+TEST_CASE("largest output: that of each row, in blocks") {
   NetOptions options;
   options.dtype = DType::f64;
   const Net net("dense(1) dense(4200)", 1, options);  // more rows than one block has
