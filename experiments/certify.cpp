@@ -20,7 +20,7 @@
 namespace keel {
 namespace {
 
-struct Choice {
+struct CertifyChoice {
   RegressionChoice regression;
   SearchChoice search;
   std::int64_t pieces = TrainedChoice{}.pieces;
@@ -67,7 +67,7 @@ KernelSupremum supremum_of(const RegressionTask& task, const Spec& spec, const T
 }
 
 /// All that the command says; f in standardised units.
-struct Findings {
+struct RegressionFindings {
   double r2 = 0;  // on the training rows
   KernelSupremum supremum;
   Certificate certificate;
@@ -76,14 +76,14 @@ struct Findings {
   Attack attack;
 };
 
-Findings examine(const Choice& choice, const RegressionTask& task, const Regression& regression,
-                 const Context& context) {
+RegressionFindings examine(const CertifyChoice& choice, const RegressionTask& task,
+                           const Regression& regression, const Context& context) {
   const SearchOptions options =
       search_options(choice.search, {.steps = kKernelSteps, .seed = context.options.seed});
   const Tensor inputs = task.inputs(task.training());
   const Tensor some = search_starts(inputs.to(Device::cpu()));
   StatusLine status(context.shows_progress());
-  Findings found;
+  RegressionFindings found;
   status.show("largest Theta(x, x) ...");
   found.supremum = supremum_of(task, parse_spec(choice.regression.kernel.net), some, options);
   found.estimated = task.training().rows <= kEstimateRows;
@@ -105,7 +105,7 @@ Findings examine(const Choice& choice, const RegressionTask& task, const Regress
   return found;
 }
 
-Json findings_json(const Findings& found, const Standardiser& units, double farthest) {
+Json findings_json(const RegressionFindings& found, const Standardiser& units, double farthest) {
   const Certificate& certificate = found.certificate;
   const double scale = units.y_scale();
   Json json = {{"centre", units.y_mean()},
@@ -128,7 +128,8 @@ Json findings_json(const Findings& found, const Standardiser& units, double fart
   return json;
 }
 
-std::string findings_text(const Findings& found, const Standardiser& units, double farthest) {
+std::string findings_text(const RegressionFindings& found, const Standardiser& units,
+                          double farthest) {
   const Certificate& certificate = found.certificate;
   const Attack& attack = found.attack;
   const double scale = units.y_scale();
@@ -165,7 +166,7 @@ std::string findings_text(const Findings& found, const Standardiser& units, doub
   return text + exceed_line(attack, units);
 }
 
-int run_certify(const Choice& choice, Context& context) {
+int run_certify(const CertifyChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()},
               {choice.regression.data, choice.regression.kernel.weights});
@@ -174,7 +175,7 @@ int run_certify(const Choice& choice, Context& context) {
     Watch watch(context);
     return task.solve(watch);
   }();
-  const Findings found = examine(choice, task, regression, context);
+  const RegressionFindings found = examine(choice, task, regression, context);
 
   Json numbers = regression_json(choice.regression, task, regression, context);
   numbers.update(findings_json(found, task.standardiser(), choice.search.farthest));
@@ -189,10 +190,36 @@ int run_certify(const Choice& choice, Context& context) {
   return 0;
 }
 
+void require(const CLI::App& app, const char* name) {
+  if (app.count(name) == 0) throw UsageError("usage", fmt::format("{} is required", name));
+}
+
+// A net of a SPEC, the end of a larger one, or a transformer.
+int run_weights(const CLI::App& app, const TrainedChoice& choice, Context& context) {
+  check_trained(app);
+  try {
+    const SafeTensors file =
+        choice.tail ? read_tail(choice.weights, choice.modules) : read_safetensors(choice.weights);
+    if (is_transformer(file)) {
+      check_transformer(app);
+      return run_transformer(file, {choice.weights, choice.data, choice.target, choice.search},
+                             context);
+    }
+    require(app, "--net");
+    return run_trained(file, choice, context);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    const std::string hint = tail_hint(choice, context), tag = error.tag() + ": ";
+    if (hint.empty()) throw;
+    throw Error(error.tag(), std::string(error.what()).substr(tag.size()) + hint);
+  }
+}
+
 }  // namespace
 
 Run declare_certify(CLI::App& app) {
-  const auto choice = std::make_shared<Choice>();
+  const auto choice = std::make_shared<CertifyChoice>();
   RegressionChoice& regression = choice->regression;
   regression.kernel.may_be_trained = true;
   declare_regression(app, regression);
@@ -219,26 +246,12 @@ Run declare_certify(CLI::App& app) {
       "says, 0 otherwise. Writes summary.json into --out (default out/certify).");
   return [choice, &app](Context& context) {
     const RegressionChoice& of = choice->regression;
-    const auto wanted = [&](const char* name) {
-      if (app.count(name) == 0) throw UsageError("usage", fmt::format("{} is required", name));
-    };
-    if (of.kernel.trained()) {
-      check_trained(app);
-      const std::vector<std::string> modules = modules_of(of.kernel);
-      const SafeTensors file = choice->tail ? read_tail(of.kernel.weights, modules)
-                                            : read_safetensors(of.kernel.weights);
-      if (is_transformer(file)) {
-        check_transformer(app);
-        return run_transformer(file, {of.kernel.weights, of.data, of.target, choice->search},
-                               context);
-      }
-      wanted("--net");
-      return run_trained(file,
-                         {of.kernel.net, of.kernel.weights, modules, choice->tail, of.data,
-                          of.target, of.standardise, choice->search, choice->pieces},
+    if (of.kernel.trained())
+      return run_weights(app,
+                         {of.kernel.net, of.kernel.weights, modules_of(of.kernel), choice->tail,
+                          of.data, of.target, of.standardise, choice->search, choice->pieces},
                          context);
-    }
-    for (const char* name : {"--net", "--data", "--target"}) wanted(name);
+    for (const char* name : {"--net", "--data", "--target"}) require(app, name);
     for (const char* name : {"--pieces", "--tail"})
       if (app.count(name) > 0)
         throw UsageError("usage", fmt::format("{} is for --mode trained", name));

@@ -40,7 +40,7 @@ struct TrainingRows {
   Examples examples;
 };
 
-struct Findings {
+struct TrainedFindings {
   double r2 = std::numeric_limits<double>::quiet_NaN();
   NetBound bound;
   double bound_seconds = 0;
@@ -51,10 +51,10 @@ struct Findings {
   }
 };
 
-Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows& rows,
-                 const Standardiser& units, const Context& context) {
+TrainedFindings examine(const TrainedChoice& choice, const Net& net, const TrainingRows& rows,
+                        const Standardiser& units, const Context& context) {
   StatusLine status(context.shows_progress());
-  Findings found;
+  TrainedFindings found;
   status.show("bounding the net ...");
   const auto started = std::chrono::steady_clock::now();
   found.bound = bound_net(net, {.pieces = choice.pieces});
@@ -66,8 +66,10 @@ Findings examine(const TrainedChoice& choice, const Net& net, const TrainingRows
         r_squared(units.y_in_own_units(net.predict(inputs).to_vector<double>()), rows.examples.y);
   status.show("searching for the largest |f(x)| ...");
   const Tensor starts = search_starts(inputs.to(Device::cpu()));
-  const SearchOptions options =
+  SearchOptions options =
       search_options(choice.search, {.steps = kNetSteps, .seed = context.options.seed});
+  // A norm that comes first (--tail) makes the same of an input at all but the smallest distances.
+  if (normalises_rows(net.spec().front().kind)) options.radii = 5;
   const OutputSize size = size_of_outputs(net);
   found.attack = attack(choice.search.wanted(units.y_scale()),
                         largest_output(net, size, found.bound_or_infinity()), starts, options,
@@ -119,7 +121,7 @@ std::string proof_of(const NetBound& bound, const Spec& spec) {
                      bound.sets > 1 ? fmt::format(", {} sets", bound.sets) : "");
 }
 
-Json findings_json(const Findings& found, const TrainedChoice& choice, const Spec& spec,
+Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, const Spec& spec,
                    const Standardiser& units) {
   const NetBound& bound = found.bound;
   Json json = {{"centre", units.y_mean()},
@@ -146,8 +148,8 @@ Json findings_json(const Findings& found, const TrainedChoice& choice, const Spe
   return json;
 }
 
-std::string findings_text(const Findings& found, const TrainedChoice& choice, const Spec& spec,
-                          const Standardiser& units) {
+std::string findings_text(const TrainedFindings& found, const TrainedChoice& choice,
+                          const Spec& spec, const Standardiser& units) {
   constexpr std::size_t kShown = 8;  // outputs
   const NetBound& bound = found.bound;
   const Found& largest = found.attack.largest;
@@ -212,6 +214,26 @@ void check_trained(const CLI::App& app) {
                                             name));
 }
 
+std::string tail_hint(const TrainedChoice& choice, const Context& context) {
+  Context quiet = context;
+  quiet.options.quiet = true;
+  const auto works = [&](bool tail) {
+    try {
+      const Spec spec = tail ? parse_tail(choice.net) : parse_spec(choice.net);
+      if (choice.modules.empty()) return true;
+      const SafeTensors file =
+          tail ? read_tail(choice.weights, choice.modules) : read_safetensors(choice.weights);
+      trained_net(spec, file, choice.weights, choice.modules, "", quiet);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  if (choice.tail || works(false) || !works(true)) return "";
+  return choice.modules.empty() ? "; of the end of a larger net: --tail, with its --modules"
+                                : "; as the end of a larger net: --tail";
+}
+
 int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
@@ -224,7 +246,7 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
                            rows.examples);
   if (rows.given && !columns.empty())
     units.check_columns(columns, choice.weights, rows.examples, choice.target);
-  const Findings found = examine(choice, net, rows, units, context);
+  const TrainedFindings found = examine(choice, net, rows, units, context);
 
   if (found.r2 < 0)
     context.note(

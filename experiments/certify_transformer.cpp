@@ -14,21 +14,22 @@ namespace {
 
 constexpr double kFarthestSequence = 1e12;
 
-struct Findings {
+struct TransformerFindings {
   std::vector<SequenceBound> bounds;  // of each net
   MemberRows one_step;                // of each row behind the first; none without a series
 };
 
-Findings examine(const TransformerChoice& choice, const std::vector<Transformer>& nets,
-                 const SequenceUnits& units, const std::vector<double>& series,
-                 const Context& context) {
+TransformerFindings examine(const TransformerChoice& choice, const std::vector<Transformer>& nets,
+                            const SequenceUnits& units, const std::vector<double>& series,
+                            const Context& context) {
   const std::int64_t length = nets[0].options().length, rows = std::ssize(series);
   const Tensor starts = spread_windows(units.standardised(series), length);
   const SearchOptions options =
       search_options(choice.search, sequence_search(length, context.options.seed));
   StatusLine status(context.shows_progress());
   status.show("proving, and searching for the largest prediction ...");
-  Findings found{std::vector<SequenceBound>(nets.size()), MemberRows(rows < 2 ? 0 : nets.size())};
+  TransformerFindings found{std::vector<SequenceBound>(nets.size()),
+                            MemberRows(rows < 2 ? 0 : nets.size())};
   const auto examine_one = [&](std::size_t s) {
     if (rows > 1) {
       found.one_step[s] = SequencePredictor(nets[s], units).one_step(series, 1, rows);
@@ -83,7 +84,7 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
                                          : column_of(read_table(choice.data), choice.target);
 
   Json numbers = numbers_of(choice, all.options(), std::ssize(series));
-  const Findings found = examine(choice, members_of(all), units, series, context);
+  const TransformerFindings found = examine(choice, members_of(all), units, series, context);
   TextRows fits;
   if (!found.one_step.empty()) {
     fits = {{"", "rows", "RMSE", "R^2"}};

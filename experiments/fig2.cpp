@@ -16,7 +16,6 @@ namespace keel {
 namespace {
 
 constexpr std::int64_t kGrid = 201;  // odd, so that 0 is one of the points
-constexpr double kFarBegin = 1e2, kFarEnd = 1e4;
 constexpr std::int64_t kFarPoints = 21;
 
 using Values = std::vector<double>;

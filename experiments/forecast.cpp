@@ -18,7 +18,7 @@
 namespace keel {
 namespace {
 
-struct Choice {
+struct ForecastChoice {
   std::string data, target, weights, save_weights;
   std::optional<std::int64_t> hold_out;
   std::string norms = places_of({});
@@ -35,12 +35,12 @@ struct GivenNets {
   SequenceUnits units;
 };
 
-std::optional<GivenNets> given_nets(const Choice& choice, const Context& context) {
+std::optional<GivenNets> given_nets(const ForecastChoice& choice, const Context& context) {
   if (choice.weights.empty()) return {};
   return GivenNets(read_safetensors(choice.weights), choice.weights, context);
 }
 
-Series series_of(const Choice& choice, const std::optional<GivenNets>& given) {
+Series series_of(const ForecastChoice& choice, const std::optional<GivenNets>& given) {
   const Table table = read_table(choice.data);
   const std::int64_t held_out = choice.hold_out.value_or(table.rows / 10);
   const std::int64_t trained = table.rows - held_out,
@@ -57,8 +57,8 @@ Series series_of(const Choice& choice, const std::optional<GivenNets>& given) {
 constexpr const char *kPredictions = "forecast.csv", *kSeries = "series.csv";
 
 // Everything read, checked and tried before training starts.
-struct Task {
-  Task(const Choice& choice, const Context& context)
+struct ForecastTask {
+  ForecastTask(const ForecastChoice& choice, const Context& context)
       : folder(context.options.out.empty() ? "out/forecast" : context.options.out),
         given(given_nets(choice, context)),
         series(series_of(choice, given)) {
@@ -73,7 +73,7 @@ struct Task {
   Series series;
 };
 
-Json numbers_of(const Choice& choice, const Series& series, const Forecast& forecast) {
+Json numbers_of(const ForecastChoice& choice, const Series& series, const Forecast& forecast) {
   const ForecastOptions& options = choice.options;
   const TransformerOptions& net = forecast.net.options();
   Json numbers = {{"data", choice.data},      {"target", choice.target},
@@ -100,7 +100,7 @@ Json numbers_of(const Choice& choice, const Series& series, const Forecast& fore
   return numbers;
 }
 
-int run(Choice choice, Context& context) {
+int run(ForecastChoice choice, Context& context) {
   ForecastOptions& options = choice.options;
   options.net.norms = *norms_at(choice.no_layer_norm ? "none" : choice.norms);
   options.net.norms.centred = !choice.rms_norm;
@@ -110,7 +110,7 @@ int run(Choice choice, Context& context) {
     throw UsageError("usage", fmt::format("got --width {} and --heads {}, wanted a multiple of the "
                                           "heads",
                                           options.net.width, options.net.heads));
-  const Task task(choice, context);
+  const ForecastTask task(choice, context);
   const Series& series = task.series;
   if (task.given) options.given = task.given->all;
   Forecast forecast = [&] {
@@ -162,7 +162,7 @@ std::string check_norms(const std::string& places) {
 }  // namespace
 
 Run declare_forecast(CLI::App& app) {
-  const auto choice = std::make_shared<Choice>();
+  const auto choice = std::make_shared<ForecastChoice>();
   ForecastOptions& options = choice->options;
   app.add_option("--data", choice->data,
                  "CSV or whitespace table, with or without a header; its rows follow each other")

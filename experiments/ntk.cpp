@@ -15,7 +15,7 @@
 namespace keel {
 namespace {
 
-struct Choice {
+struct NtkChoice {
   KernelChoice kernel;
   std::string x1, x2, save, outputs = "trace", output = "ntk";
 };
@@ -29,7 +29,7 @@ Tensor read_inputs(const std::string& path) {
   return x.to(DType::f64);
 }
 
-Tensor infinite(const Choice& choice, const Tensor& x1, const Tensor& x2, const Context& context,
+Tensor infinite(const NtkChoice& choice, const Tensor& x1, const Tensor& x2, const Context& context,
                 const WorkProgress& progress) {
   const auto kernel =
       make_infinite(choice.kernel, x1.size(1), context,
@@ -42,8 +42,8 @@ Tensor infinite(const Choice& choice, const Tensor& x1, const Tensor& x2, const 
   return into;
 }
 
-Tensor empirical(const Choice& choice, const Tensor& x1, const Tensor& x2, const Context& context,
-                 const WorkProgress& progress) {
+Tensor empirical(const NtkChoice& choice, const Tensor& x1, const Tensor& x2,
+                 const Context& context, const WorkProgress& progress) {
   const Net net = make_net(choice.kernel, x1.size(1), context);
   const auto at = [&](const Tensor& x) {
     return Jacobian(net, x.to(choice.kernel.element()).to(context.device));
@@ -84,7 +84,7 @@ Extent extent_of(const Tensor& host) {
   return extent;
 }
 
-int run_ntk(const Choice& choice, Context& context) {
+int run_ntk(const NtkChoice& choice, Context& context) {
   check_kernel(choice.kernel);
   if (choice.kernel.infinite() && choice.outputs != "trace")
     throw UsageError("usage",
@@ -143,7 +143,7 @@ int run_ntk(const Choice& choice, Context& context) {
 }  // namespace
 
 Run declare_ntk(CLI::App& app) {
-  const auto choice = std::make_shared<Choice>();
+  const auto choice = std::make_shared<NtkChoice>();
   choice->kernel.dtype = "f64";
   declare_kernel(app, choice->kernel, "of the matrix: f32 or f64");
   app.add_option("--x1", choice->x1, "inputs [n, features], or [n] of one feature, a .npy file")

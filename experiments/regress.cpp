@@ -15,7 +15,7 @@
 namespace keel {
 namespace {
 
-struct Choice {
+struct RegressChoice {
   RegressionChoice regression;
   std::string test, save, std;
   std::optional<double> time, lr;
@@ -31,7 +31,7 @@ struct Choice {
   }
 };
 
-void check_choice(const Choice& choice) {
+void check_choice(const RegressChoice& choice) {
   const auto refuse = [](const char* what) { throw UsageError("usage", what); };
   const RegressionChoice& regression = choice.regression;
   if (choice.std == "ensemble" && !regression.kernel.infinite())
@@ -50,13 +50,14 @@ class Predictor {
  public:
   virtual ~Predictor() = default;
   virtual Tensor mean(const Tensor& x) const = 0;
-  virtual Tensor variance(const Tensor& x, const Choice& choice, const Context& context) const = 0;
-  virtual Json numbers(const Choice& choice, const RegressionTask& task,
+  virtual Tensor variance(const Tensor& x, const RegressChoice& choice,
+                          const Context& context) const = 0;
+  virtual Json numbers(const RegressChoice& choice, const RegressionTask& task,
                        const Context& context) const = 0;
   virtual std::string line() const = 0;
 };
 
-std::shared_ptr<const InfiniteKernel> nngp_of(const Choice& choice, const Tensor& x,
+std::shared_ptr<const InfiniteKernel> nngp_of(const RegressChoice& choice, const Tensor& x,
                                               const Context& context) {
   return make_infinite(choice.regression.kernel, x.size(1), context, KernelOutput::nngp);
 }
@@ -88,7 +89,8 @@ class Converged : public Predictor {
   Converged(const RegressionTask& task, Watch& watch)
       : watch_(watch), regression_(task.solve(watch)) {}
   Tensor mean(const Tensor& x) const override { return regression_.predict(x, told("mean", x)); }
-  Tensor variance(const Tensor& x, const Choice& choice, const Context& context) const override {
+  Tensor variance(const Tensor& x, const RegressChoice& choice,
+                  const Context& context) const override {
     const WorkProgress progress = told("deviation", x);
     if (choice.deviation() == "gp") return regression_.variance(x, progress);
     const auto nngp = nngp_of(choice, x, context);
@@ -96,7 +98,7 @@ class Converged : public Predictor {
       return regression_.ensemble_covariance(*nngp, rows, told);
     });
   }
-  Json numbers(const Choice& choice, const RegressionTask& task,
+  Json numbers(const RegressChoice& choice, const RegressionTask& task,
                const Context& context) const override {
     return regression_json(choice.regression, task, regression_, context);
   }
@@ -114,7 +116,7 @@ class Converged : public Predictor {
 // Training for a while: an eigendecomposition.
 class Stopped : public Predictor {
  public:
-  Stopped(const Choice& choice, const RegressionTask& task)
+  Stopped(const RegressChoice& choice, const RegressionTask& task)
       : dynamics_(task.kernel(), task.inputs(task.training()), task.targets()),
         rows_(static_cast<double>(task.training().rows)),
         time_(choice.time ? TrainingTime::flow(*choice.time)
@@ -124,13 +126,14 @@ class Stopped : public Predictor {
           choice.lr.value_or(0), brief_outward(largest_lr(), 4, -1));
   }
   Tensor mean(const Tensor& x) const override { return dynamics_.predict(x, time_); }
-  Tensor variance(const Tensor& x, const Choice& choice, const Context& context) const override {
+  Tensor variance(const Tensor& x, const RegressChoice& choice,
+                  const Context& context) const override {
     const auto nngp = nngp_of(choice, x, context);
     return variance_in_blocks(x, {}, [&](const Tensor& rows, const WorkProgress&) {
       return dynamics_.ensemble_covariance(*nngp, rows, time_);
     });
   }
-  Json numbers(const Choice& choice, const RegressionTask& task,
+  Json numbers(const RegressChoice& choice, const RegressionTask& task,
                const Context& context) const override {
     Json json = data_json(choice.regression, task, context);
     if (choice.regression.kernel.infinite()) json["dtype"] = "f64";  // eigenvalues and all
@@ -159,7 +162,7 @@ class Stopped : public Predictor {
   TrainingTime time_;
 };
 
-std::unique_ptr<Predictor> make_predictor(const Choice& choice, const RegressionTask& task,
+std::unique_ptr<Predictor> make_predictor(const RegressChoice& choice, const RegressionTask& task,
                                           std::optional<Watch>& watch, const Context& context) {
   if (choice.converged()) return std::make_unique<Converged>(task, watch.emplace(context));
   StatusLine status(context.shows_progress());  // LAPACK does not tell
@@ -168,7 +171,7 @@ std::unique_ptr<Predictor> make_predictor(const Choice& choice, const Regression
 }
 
 // Standard deviations in y's own units, one a row; empty for --std none.
-std::vector<double> deviations(const Choice& choice, const RegressionTask& task,
+std::vector<double> deviations(const RegressChoice& choice, const RegressionTask& task,
                                const Predictor& predictor, const Examples& examples,
                                const Context& context) {
   if (choice.deviation() == "none") return {};
@@ -210,7 +213,7 @@ std::vector<double> predictions(const RegressionTask& task, const Predictor& pre
   return result;
 }
 
-int run_regress(const Choice& choice, Context& context) {
+int run_regress(const RegressChoice& choice, Context& context) {
   check_choice(choice);
   const OutputFolder folder(context.options.out.empty() ? "out/regress" : context.options.out);
   const RegressionTask task(choice.regression, context);
@@ -253,7 +256,7 @@ int run_regress(const Choice& choice, Context& context) {
 }  // namespace
 
 Run declare_regress(CLI::App& app) {
-  const auto choice = std::make_shared<Choice>();
+  const auto choice = std::make_shared<RegressChoice>();
   declare_regression(app, choice->regression);
   app.add_option("--test", choice->test, "table to predict; with the target, to be judged by");
   app.add_option("--save", choice->save,

@@ -10,7 +10,7 @@
 namespace keel {
 namespace {
 
-struct Choice {
+struct ReproduceChoice {
   std::string name;
   ReproduceOptions options;
   bool no_plot = false;
@@ -34,8 +34,8 @@ struct Done {
 };
 
 // One experiment, from its computation to its pictures.
-Done reproduce_one(const Context& outer, const Choice& choice, const Experiment& experiment,
-                   const OutputFolder& folder) {
+Done reproduce_one(const Context& outer, const ReproduceChoice& choice,
+                   const Experiment& experiment, const OutputFolder& folder) {
   Context context = outer;
   context.started = std::chrono::steady_clock::now();  // of this one, where it is one of several
   const Reproduced result = experiment.run(context, choice.options, folder);
@@ -54,7 +54,7 @@ Done reproduce_one(const Context& outer, const Choice& choice, const Experiment&
 }
 
 // Options of one experiment mean nothing to another.
-void check_options(const Choice& choice, const CLI::App& app) {
+void check_options(const ReproduceChoice& choice, const CLI::App& app) {
   for (const char* name : {"--standardise", "--ln-affine", "--param", "--weights"})
     if (choice.options.table1.recipes && app.count(name) > 0)
       throw UsageError("usage", fmt::format("--recipes tries every {}: leave it out", name));
@@ -72,7 +72,7 @@ void check_options(const Choice& choice, const CLI::App& app) {
   }
 }
 
-int run_reproduce(const Choice& choice, Context& context) {
+int run_reproduce(const ReproduceChoice& choice, Context& context) {
   const bool all = choice.name == kAllFigures;
   std::vector<const Experiment*> chosen;
   for (const Experiment& experiment : experiments())
@@ -120,7 +120,7 @@ int run_reproduce(const Choice& choice, Context& context) {
 }  // namespace
 
 Run declare_reproduce(CLI::App& app) {
-  const auto choice = std::make_shared<Choice>();
+  const auto choice = std::make_shared<ReproduceChoice>();
   std::string list;
   for (const Experiment& experiment : experiments())
     list += fmt::format("\n  {:8} {}", experiment.name, experiment.summary);

@@ -15,12 +15,9 @@
 namespace keel {
 namespace {
 
-using Rows = std::vector<std::vector<double>>;
-
 constexpr std::int64_t kLength = kTrainedTo - 1;
-constexpr double kLearningRate = 1e-3;
-constexpr double kFarBegin = 1e2, kFarEnd = 1e4;
-constexpr std::int64_t kFarPoints = 21, kHeldOut = 256;
+constexpr double kSequenceRate = 1e-3;
+constexpr std::int64_t kFarSlopes = 21, kHeldOut = 256;
 
 // Root mean square of a + b i, i = 1 .. 30: E[a^2] + E[b^2] times the mean of i^2.
 double scale_of_values() { return std::sqrt(1 + (kTrainedTo + 1) * (2 * kTrainedTo + 1) / 6.0); }
@@ -57,11 +54,11 @@ double largest_of(double largest, const std::vector<double>& values) {
 
 void add_far_field(const SequencePredictor& predictor, SequenceNet& net) {
   const auto along = [&](double side, const std::vector<double>& slopes) {
-    Rows windows;
+    std::vector<std::vector<double>> windows;
     for (double slope : slopes) windows.push_back(true_values({"", 0, side * slope}, kLength));
     return predictor.next(windows);
   };
-  const std::vector<double> slopes = log_spaced(kFarBegin, kFarEnd, kFarPoints),
+  const std::vector<double> slopes = log_spaced(kFarBegin, kFarEnd, kFarSlopes),
                             left = along(-1, slopes), right = along(1, slopes);
   net.exponents.push_back(far_field_exponent(slopes, left, right));
   net.far_size.push_back((std::abs(left.back()) + std::abs(right.back())) / 2);
@@ -149,7 +146,7 @@ SequenceRun run_sequence_figure(const SequenceOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<TrainedTransformer> all = train_transformers(
       kinds, options.first_seed, options.seeds,
-      {options.figure, options.steps, options.batch, kLearningRate, draw, options.progress});
+      {options.figure, options.steps, options.batch, kSequenceRate, draw, options.progress});
   SequenceRun run;
   run.training_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

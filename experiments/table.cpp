@@ -33,7 +33,7 @@ template <class... Parts>
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
@@ -96,7 +96,7 @@ class Splitter {
  private:
   // Where a tab ends a field, it is no blank: a field may be empty.
   std::string_view trim(std::string_view text) const {
-    if (separator_ != '\t') return trimmed(text);
+    if (separator_ != '\t') return without_blanks(text);
     while (text.starts_with(' ')) text.remove_prefix(1);
     while (text.ends_with(' ')) text.remove_suffix(1);
     return text;
@@ -106,9 +106,9 @@ class Splitter {
   static bool has_names_of_words(std::string_view line) {
     bool words = false;
     std::size_t names = 0;
-    for (line = trimmed(line); !line.empty(); ++names) {
+    for (line = without_blanks(line); !line.empty(); ++names) {
       const std::size_t end = std::min(line.find('\t'), line.size());
-      const std::string_view name = trimmed(line.substr(0, end));
+      const std::string_view name = without_blanks(line.substr(0, end));
       double ignored = 0;
       const std::string_view first = name.substr(0, name.find(' '));
       if (name.empty() || parse_number(first, ignored) != Reading::not_a_number) return false;
@@ -246,7 +246,7 @@ Table parse_table(std::string_view text, const std::string& file, std::int64_t m
     read_row(table, fields, 1, splitter.between());
   for (std::int64_t number = 2; !text.empty(); ++number) {
     line = take_line(text);
-    if (trimmed(line).empty())
+    if (without_blanks(line).empty())
       refuse(file, {number}, "got a blank line, wanted {} as on line 1",
              counted(table.cols, "field"));
     read_row(table, splitter.split(line, number), number, splitter.between());

@@ -8,8 +8,6 @@
 namespace keel {
 namespace {
 
-constexpr std::int64_t kCurvePoints = 501;
-
 std::string curves_csv(const std::vector<ToyRegression>& regressions, Device device) {
   const std::vector<double> x = evenly_spaced(-kCurveEnd, kCurveEnd, kCurvePoints);
   const Tensor inputs = rows_of(x, 1).to(device);

@@ -15,19 +15,18 @@
 namespace keel {
 namespace {
 
-using Rows = std::vector<std::vector<double>>;
+using Curves = std::vector<std::vector<double>>;
 
-constexpr double kFarBegin = 1e2, kFarEnd = 1e4;
-constexpr std::int64_t kFarPoints = 41, kCurvePoints = 501;
-constexpr double kLearningRate = 1e-3;
+constexpr std::int64_t kFarInputs = 41;  // a side
+constexpr double kToyRate = 1e-3;
 
 // Predictions of each member at the points x.
-Rows predict(const Net& net, const std::vector<double>& x, Device device) {
+Curves predict(const Net& net, const std::vector<double>& x, Device device) {
   const auto n = static_cast<std::int64_t>(x.size());
   // Rounded to float32, as in training, whatever the net has now.
   const Tensor inputs = rows_of(x, 1).to(DType::f32).to(device).to(net.flat().dtype());
   const std::vector<double> all = net.predict(inputs).to_vector<double>();
-  Rows rows;
+  Curves rows;
   for (auto row = all.begin(); row != all.end(); row += n) rows.emplace_back(row, row + n);
   return rows;
 }
@@ -55,13 +54,13 @@ Tensor targets(const std::vector<double>& x, const ToyOptions& options) {
 
 // What the figure shows of one trained ensemble: one panel a data set.
 void add_panels(ToyRun& run, const ToyNet& toy, const Net& net, const ToyOptions& options) {
-  const std::vector<double> far = log_spaced(kFarBegin, kFarEnd, kFarPoints);
+  const std::vector<double> far = log_spaced(kFarBegin, kFarEnd, kFarInputs);
   std::vector<double> far_left;
   for (double x : far) far_left.push_back(-x);
-  const Rows at_data = predict(net, run.training_x, options.device);
-  const Rows curves = predict(net, run.x, options.device);
-  const Rows left = predict(net, far_left, options.device);
-  const Rows right = predict(net, far, options.device);
+  const Curves at_data = predict(net, run.training_x, options.device);
+  const Curves curves = predict(net, run.x, options.device);
+  const Curves left = predict(net, far_left, options.device);
+  const Curves right = predict(net, far, options.device);
   std::size_t member = 0;
   for (const ToyData& data : toy_data()) {
     ToyPanel panel{&data, toy, {}, {}, {}, {}, {}};
@@ -86,7 +85,7 @@ void train_all(std::vector<Net>& nets, const Tensor& x, const Tensor& y,
   const auto learn = [&](std::size_t i) {
     TrainOptions training;
     training.epochs = options.epochs;
-    training.optimiser = AdamOptions{kLearningRate};
+    training.optimiser = AdamOptions{kToyRate};
     training.sharers = static_cast<int>(nets.size());
     if (options.progress)
       training.progress = [&, i](const Progress& progress) {

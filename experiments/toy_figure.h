@@ -26,6 +26,8 @@ const std::vector<ToyData>& toy_data();
 inline constexpr std::int64_t kToyPoints = 100;
 inline constexpr double kToyEnd = 5;     ///< data on [-kToyEnd, kToyEnd]
 inline constexpr double kCurveEnd = 25;  ///< curves on [-kCurveEnd, kCurveEnd]
+inline constexpr std::int64_t kCurvePoints = 501;
+inline constexpr double kFarBegin = 1e2, kFarEnd = 1e4;  ///< |x| of what is far from the data
 
 /// `count` values from `begin` to `end`, both included; at equal ratios for log_spaced.
 std::vector<double> evenly_spaced(double begin, double end, std::int64_t count);

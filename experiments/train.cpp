@@ -24,7 +24,7 @@
 namespace keel {
 namespace {
 
-struct Choice {
+struct TrainChoice {
   std::string net, data, target, test, standardise = "x", save_weights, save, checkpoint;
   std::int64_t epochs = 1000, batch = 0, seeds = 1;
   double lr = 1e-3;
@@ -72,8 +72,8 @@ MemberRows predict(const Net& net, const Standardiser& standardiser, const Examp
 }
 
 // Everything read, checked and tried before training starts.
-struct Task {
-  Task(const Choice& choice, const Context& context)
+struct TrainTask {
+  TrainTask(const TrainChoice& choice, const Context& context)
       : folder(context.options.out.empty() ? "out/train" : context.options.out),
         standardise(parse_standardise(choice.standardise)),
         table(read_table(choice.data, 2)),
@@ -103,7 +103,7 @@ struct Task {
                 {choice.data, choice.test});
   }
 
-  static NetOptions net_options(const Choice& choice, const Context& context) {
+  static NetOptions net_options(const TrainChoice& choice, const Context& context) {
     NetOptions options;
     options.members = choice.seeds;
     options.seed = context.options.seed;
@@ -123,11 +123,11 @@ struct Task {
   std::string checkpoint;
 };
 
-Tensor inputs_of(const Task& task, const Context& context) {
+Tensor inputs_of(const TrainTask& task, const Context& context) {
   return to_device(task.standardiser.x(task.training), task.training.rows, context.device);
 }
 
-TrainReport train_with_bar(Task& task, const Choice& choice, const Context& context) {
+TrainReport train_with_bar(TrainTask& task, const TrainChoice& choice, const Context& context) {
   ProgressBar bar("train", choice.seeds * choice.epochs, context.shows_progress());
   const Interrupt interrupt;
   TrainOptions options;
@@ -147,7 +147,7 @@ TrainReport train_with_bar(Task& task, const Choice& choice, const Context& cont
   return train(task.net, inputs_of(task, context), y, options);
 }
 
-int stopped(const TrainReport& report, const Task& task, const Choice& choice,
+int stopped(const TrainReport& report, const TrainTask& task, const TrainChoice& choice,
             const Context& context) {
   std::int64_t done = 0;  // of all nets: some may be finished where others have not begun
   for (std::int64_t epochs : report.epochs_done) done += epochs;
@@ -158,8 +158,8 @@ int stopped(const TrainReport& report, const Task& task, const Choice& choice,
   return stopped_code();
 }
 
-int run_train(const Choice& choice, Context& context) {
-  Task task(choice, context);
+int run_train(const TrainChoice& choice, Context& context) {
+  TrainTask task(choice, context);
   for (std::int64_t feature : task.standardiser.constant_features())
     context.note(fmt::format("note: feature {} never changes in {}", task.training.names[feature],
                              choice.data));
@@ -222,7 +222,7 @@ int run_train(const Choice& choice, Context& context) {
 }  // namespace
 
 Run declare_train(CLI::App& app) {
-  const auto choice = std::make_shared<Choice>();
+  const auto choice = std::make_shared<TrainChoice>();
   app.add_option("--net", choice->net, "SPEC: \"dense(128) layernorm relu dense(1)\"")->required();
   app.add_option("--data", choice->data, "CSV or whitespace table, with or without a header")
       ->required();

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kEpochs = 1000, kSplits = 5;
+constexpr std::int64_t kUciEpochs = 1000, kSplits = 5;
 
 struct Set {
   std::string name;
@@ -150,7 +150,7 @@ Reproduced reproduce_uci(const Context& context, const ReproduceOptions& chosen,
                      "(2015)");
   const std::vector<Set> sets = read_sets(chosen.table1.data);
   const std::int64_t splits = chosen.seeds.value_or(kSplits);
-  const std::int64_t epochs = chosen.epochs.value_or(kEpochs);
+  const std::int64_t epochs = chosen.epochs.value_or(kUciEpochs);
   std::vector<Method> methods;
   std::vector<std::string> header = {"data", "rows", "features"};
   for (const Method& method : kMethods) {

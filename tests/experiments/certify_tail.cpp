@@ -68,6 +68,43 @@ TEST_CASE("certify --tail: a norm and a head of a net whose other tensors are no
   CHECK(json_of(net.folder / "out/summary.json")["bounded"] == false);
 }
 
+TEST_CASE("certify --tail: named to whoever would need it, and to nobody else") {
+  const LargerNet net;
+  const auto hinted = [&](const std::string& spec, const std::vector<std::string>& more) {
+    const Ran ran = net.certify(spec, more);
+    CHECK(ran.code == 1);
+    CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 1);
+    return ran.err.find("--tail") == std::string::npos ? "" : ran.err;
+  };
+  const std::vector<std::string> modules = {"--modules", "norm head"};
+  CHECK(hinted("layernorm dense(2)", modules)
+            .ends_with("got 'layernorm' (word 1) as the first layer, wanted dense(width); as the "
+                       "end of a larger "
+                       "net: --tail\n"));
+  CHECK(hinted("layernorm dense(2)", {})
+            .ends_with(
+                "wanted dense(width); of the end of a larger net: --tail, with its --modules\n"));
+  // A whole net but for what stands before it.
+  CHECK(
+      hinted("dense(2)", {"--modules", "head"})
+          .ends_with("too, which 'dense(2)' does not have; as the end of a larger net: --tail\n"));
+  // Neither whole nor an end: a shape, a name, a word, a width.
+  CHECK(hinted("layernorm dense(3)", modules) == "");
+  CHECK(hinted("layernorm dense(2)", {"--modules", "norm hat"}) == "");
+  CHECK(hinted("layernorms dense(2)", modules) == "");
+  CHECK(hinted("layernorm relu", {}) == "");
+  CHECK(hinted("dense(2)", {}) == "");
+  // A whole net, of which something else is wrong.
+  SafeTensors whole;
+  whole.tensors.emplace_back("head.weight", Tensor::from(net.weight, {2, 3}));
+  const LargerNet other;
+  write_safetensors(other.path, whole);
+  const Ran ran = other.certify(
+      "dense(2)", {"--modules", "head", "--data", other.folder / "none.csv", "--target", "y"});
+  CHECK(ran.code == 1);
+  CHECK_MESSAGE(ran.err.find("--tail") == std::string::npos, ran.err);
+}
+
 TEST_CASE("certify --tail: what makes no sense is refused in one line") {
   const LargerNet net;
   const auto refused = [&](const std::string& spec, const std::vector<std::string>& more, int code,

@@ -11,9 +11,6 @@
 namespace keel {
 namespace {
 
-constexpr const char* kNet = "dense(16) layernorm relu dense(16) relu dense(1)";
-constexpr const char* kNoNorm = "dense(16) relu dense(16) relu dense(1)";
-
 // y = 50 + 10 (sin(a) + b / 2); 40 rows. A net is trained on them, and its weights kept.
 struct Trained {
   explicit Trained(const char* net = kNet, const char* standardise = "x") : spec(net) {

@@ -47,7 +47,7 @@ struct Saved {
     return {std::stod(notes.at("keel.centre")), std::stod(notes.at("keel.scale"))};
   }
 
-  Data data;
+  ForecastData data;
   std::string weights = data.folder / "t.safetensors", out = data.folder / "certify";
 };
 

@@ -17,7 +17,7 @@ namespace keel {
 namespace {
 
 TEST_CASE("forecast: learns a wave, is judged by rows it was not trained on, and writes all") {
-  const Data data;
+  const ForecastData data;
   const bool shorter = test::kSanitized;
   const Ran ran = data.run({"--steps", shorter ? "20" : "400", "--lr", "0.01"});
   REQUIRE(ran.err == "");
@@ -57,7 +57,7 @@ TEST_CASE("forecast: learns a wave, is judged by rows it was not trained on, and
 
 // The saved net, told by hand what it saw.
 TEST_CASE("forecast: what it writes is what the nets that it saves predict") {
-  const Data data;
+  const ForecastData data;
   const std::string weights = data.folder / "t.safetensors";
   REQUIRE(
       data.run({"--steps", "5", "--seeds", "2", "--seed", "3", "--save-weights", weights}).code ==
@@ -110,7 +110,7 @@ TEST_CASE("forecast: what it writes is what the nets that it saves predict") {
 }
 
 TEST_CASE("forecast: a seed's net is the same beside others") {
-  const Data data;
+  const ForecastData data;
   REQUIRE(data.run({"--steps", "5", "--seeds", "3", "--seed", "1"}, "three").code == 0);
   REQUIRE(data.run({"--steps", "5", "--seed", "2"}, "one").code == 0);
   const auto three = rows_of(data.csv("three")), one = rows_of(data.csv("one"));
@@ -119,7 +119,7 @@ TEST_CASE("forecast: a seed's net is the same beside others") {
 }
 
 TEST_CASE("forecast: nothing held out is looked at before it is judged") {
-  const Data data;
+  const ForecastData data;
   REQUIRE(data.run({"--steps", "5"}, "as_it_was").code == 0);
   data.folder.file("level.csv", series_text(1000));
   REQUIRE(data.run({"--steps", "5"}, "otherwise").code == 0);
@@ -134,7 +134,7 @@ TEST_CASE("forecast: nothing held out is looked at before it is judged") {
 }
 
 TEST_CASE("forecast: with a Layer Norm nothing leaves what was proved, without it anything goes") {
-  const Data data;
+  const ForecastData data;
   REQUIRE(data.run({"--steps", "5", "--seeds", "2"}, "with").code == 0);
   const Ran without = data.run({"--steps", "5", "--no-layernorm"}, "without");
   REQUIRE(without.code == 0);
@@ -168,7 +168,7 @@ TEST_CASE("forecast: with a Layer Norm nothing leaves what was proved, without i
 }
 
 TEST_CASE("forecast: norms stand where they are asked for, and what is proved is of those") {
-  const Data data;
+  const ForecastData data;
   const std::string weights = data.folder / "t.safetensors";
   const auto interval = [&](std::vector<std::string> more) {
     more.insert(more.end(), {"--steps", "5", "--save-weights", weights});
@@ -192,7 +192,7 @@ TEST_CASE("forecast: norms stand where they are asked for, and what is proved is
 }
 
 TEST_CASE("forecast: series that hurt") {
-  const Data data;
+  const ForecastData data;
   const auto with = [&](const std::string& text, std::vector<std::string> more) {
     data.folder.file("level.csv", text);
     more.insert(more.end(), {"--steps", "2"});
@@ -224,7 +224,7 @@ TEST_CASE("forecast: series that hurt") {
 }
 
 TEST_CASE("forecast: refusals are one line, and leave nothing") {
-  const Data data;
+  const ForecastData data;
   const auto said = [&](std::vector<std::string> more, int code) {
     const Ran ran = data.run(more, "refused");
     CHECK(ran.code == code);
@@ -248,7 +248,7 @@ TEST_CASE("forecast: refusals are one line, and leave nothing") {
 }
 
 TEST_CASE("forecast: a picture where Python has matplotlib, and a note where it has not") {
-  const Data data;
+  const ForecastData data;
   for (const char* held_out : {"20", "1", "0"}) {
     const Ran ran =
         run_keel({"forecast",   "--data",   data.table, "--target", "level",

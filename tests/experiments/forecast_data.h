@@ -23,7 +23,7 @@ inline std::string series_text(double held_out_by = 0) {
   return text;
 }
 
-struct Data {
+struct ForecastData {
   TemporaryFolder folder;
   std::string table = folder.file("level.csv", series_text());
 

@@ -25,7 +25,7 @@ struct Kept {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_keel(arguments);
   }
-  Data data;
+  ForecastData data;
   std::string weights = data.folder / "t.safetensors";
 };
 

@@ -14,6 +14,9 @@
 
 namespace keel {
 
+inline constexpr const char* kNet = "dense(16) layernorm relu dense(16) relu dense(1)";
+inline constexpr const char* kNoNorm = "dense(16) relu dense(16) relu dense(1)";
+
 inline std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -8,11 +8,8 @@
 namespace keel {
 namespace {
 
-constexpr const char* kNet = "dense(16) layernorm relu dense(16) relu dense(1)";
-constexpr const char* kNoNorm = "dense(16) relu dense(16) relu dense(1)";
-
 // y = sin(a) + b / 2 with a third feature that says nothing; 40 rows.
-std::string table_text(std::uint64_t seed, const char* header) {
+std::string wave_table(std::uint64_t seed, const char* header) {
   const auto draws = normal({40, 3}, {seed, 0}, 1, DType::f64).to_vector<double>();
   std::string text = header;
   for (std::size_t row = 0; row < 40; ++row) {
@@ -22,10 +19,10 @@ std::string table_text(std::uint64_t seed, const char* header) {
   return text;
 }
 
-struct Data {
+struct WaveData {
   TemporaryFolder folder;
-  std::string train = folder.file("train.csv", table_text(1, "a,b,y,c\n"));
-  std::string test = folder.file("test.csv", table_text(2, ""));
+  std::string train = folder.file("train.csv", wave_table(1, "a,b,y,c\n"));
+  std::string test = folder.file("test.csv", wave_table(2, ""));
 
   Ran run(const std::string& command, std::vector<std::string> more, const char* net = kNet) const {
     std::vector<std::string> arguments = {command, "--net",    net,           "--data",
@@ -38,7 +35,7 @@ struct Data {
 };
 
 TEST_CASE("regress: fits, predicts in y's own units, and echoes the ridge") {
-  const Data data;
+  const WaveData data;
   for (const char* standardise : {"x", "xy"}) {
     CAPTURE(standardise);
     const Ran ran =
@@ -68,7 +65,7 @@ TEST_CASE("regress: fits, predicts in y's own units, and echoes the ridge") {
 
 TEST_CASE(
     "regress: float32 and float64 factors, infinite and empirical kernels agree with themselves") {
-  const Data data;
+  const WaveData data;
   for (const char* mode : {"infinite", "empirical"}) {
     CAPTURE(mode);
     std::vector<double> rmse;
@@ -114,8 +111,8 @@ TEST_CASE("regress: repeated rows without a ridge are named; bad usage leaves no
 }
 
 TEST_CASE("regress: the spread of an ensemble, in blocks of rows, is that of each row alone") {
-  const Data data;
-  const std::string rows = table_text(2, "");
+  const WaveData data;
+  const std::string rows = wave_table(2, "");
   std::string many;
   for (int copy = 0; copy < 30; ++copy) many += rows;  // 1200, more than one block
   const auto deviations = [&](const std::string& test, std::vector<std::string> more) {
@@ -137,7 +134,7 @@ TEST_CASE("regress: the spread of an ensemble, in blocks of rows, is that of eac
 }
 
 TEST_CASE("regress: a prediction that double does not hold is refused, and nothing written") {
-  const Data data;
+  const WaveData data;
   const std::string far = data.folder.file("far.csv", "a,b,y,c\n1,2,3,4\n1e308,-1e308,1,1e308\n");
   const Ran ran = data.run("regress", {"--mode", "empirical", "--ridge-relative", "1e-3", "--std",
                                        "none", "--test", far, "--save", data.folder / "p.csv"});
@@ -147,7 +144,7 @@ TEST_CASE("regress: a prediction that double does not hold is refused, and nothi
 }
 
 TEST_CASE("certify: of a target that never changes, and one too small for squares") {
-  const Data data;
+  const WaveData data;
   std::string constant = "a,y\n", tiny = "a,y\n";
   for (int row = 0; row < 100; ++row) {
     constant += fmt::format("{},2.5\n", std::sin(row));
@@ -167,7 +164,7 @@ TEST_CASE("certify: of a target that never changes, and one too small for square
 }
 
 TEST_CASE("regress: training that stops early tends to the solve") {
-  const Data data;
+  const WaveData data;
   const auto r2_of = [&](std::vector<std::string> more) {
     more.insert(more.end(), {"--quiet", "--save", data.folder / "p.csv"});
     const Ran ran = data.run("regress", more);
@@ -198,7 +195,7 @@ TEST_CASE("regress: training that stops early tends to the solve") {
 }
 
 TEST_CASE("certify: a bound that holds with LN, and a way past any number without") {
-  const Data data;
+  const WaveData data;
   for (const char* standardise : {"x", "xy"}) {
     CAPTURE(standardise);
     Ran ran = data.run("certify", {"--ridge", "0.01", "--standardise", standardise, "--quiet"});
@@ -246,7 +243,7 @@ TEST_CASE("certify: a bound that holds with LN, and a way past any number withou
 }
 
 TEST_CASE("certify: of nets of finite width nothing is proved, and nothing is said to be") {
-  const Data data;
+  const WaveData data;
   Ran ran = data.run("certify", {"--mode", "empirical", "--ridge", "0.1", "--farthest", "100",
                                  "--directions", "16", "--steps", "5"});
   CHECK(ran.code == 0);

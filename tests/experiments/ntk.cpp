@@ -10,9 +10,6 @@
 namespace keel {
 namespace {
 
-constexpr const char* kNet = "dense(16) layernorm relu dense(16) relu dense(1)";
-constexpr const char* kNoNorm = "dense(16) relu dense(16) relu dense(1)";
-
 TEST_CASE("ntk: infinite and empirical, written as .npy") {
   const TemporaryFolder folder;
   const Tensor a = normal({4, 3}, {1, 0}, 1, DType::f64), b = normal({2, 3}, {2, 0}, 1, DType::f64);

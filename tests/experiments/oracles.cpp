@@ -13,12 +13,11 @@
 namespace keel {
 namespace {
 
-constexpr const char* kNet = "dense(16) layernorm relu dense(16) relu dense(1)";
 constexpr std::int64_t kRows = 24;
 
 // y = scale (5 + sin(a) + b / 2).
-struct Data {
-  explicit Data(double scale = 1) {
+struct OracleData {
+  explicit OracleData(double scale = 1) {
     const auto draws = normal({kRows, 2}, {3, 0}, 1, DType::f64).to_vector<double>();
     std::string text = "a,b,y\n";
     for (std::size_t row = 0; row < kRows; ++row) {
@@ -56,7 +55,7 @@ struct Data {
 };
 
 TEST_CASE("train: --batch, --lr and --epochs are the trainer's") {
-  const Data data;
+  const OracleData data;
   for (const std::int64_t batch : {0, 7}) {
     CAPTURE(batch);
     const std::string saved = data.folder / "p.csv";
@@ -74,7 +73,7 @@ TEST_CASE("train: --batch, --lr and --epochs are the trainer's") {
 }
 
 TEST_CASE("regress: one step of gradient descent is 2 lr / n times Theta y") {
-  const Data data;
+  const OracleData data;
   const std::string saved = data.folder / "p.csv";
   data.summary_of("regress", {"--epochs", "1", "--lr", "0.03", "--standardise", "none", "--std",
                               "none", "--save", saved});
@@ -91,7 +90,7 @@ TEST_CASE("regress: one step of gradient descent is 2 lr / n times Theta y") {
 }
 
 TEST_CASE("regress: the std column is in y's own units") {
-  const Data data;
+  const OracleData data;
   const Standardiser units(Standardise::xy, data.examples);
   for (const char* deviation : {"gp", "ensemble"}) {
     CAPTURE(deviation);
@@ -109,7 +108,7 @@ TEST_CASE("regress: the std column is in y's own units") {
 }
 
 TEST_CASE("regress: --first-sigma-w2 and the others are the nets' of an empirical kernel") {
-  const Data data;
+  const OracleData data;
   const nlohmann::json summary =
       data.summary_of("regress", {"--mode", "empirical", "--ridge", "0.1", "--standardise", "none",
                                   "--dtype", "f64", "--sigma-w2", "1.5", "--first-sigma-w2", "3",
@@ -129,7 +128,7 @@ TEST_CASE("regress: --first-sigma-w2 and the others are the nets' of an empirica
 }
 
 TEST_CASE("certify: what it finds is the prediction there, in y's own units") {
-  const Data data;
+  const OracleData data;
   const nlohmann::json found = data.summary_of(
       "certify", {"--ridge", "0.1", "--standardise", "xy", "--directions", "8", "--steps", "3"});
   const auto at = found["largest_found_at"]["x"].get<std::vector<double>>();
@@ -143,10 +142,10 @@ TEST_CASE("certify: what it finds is the prediction there, in y's own units") {
 }
 
 TEST_CASE("certify: bounds and finds scale with y") {
-  const Data data(1), tenfold(10);
+  const OracleData data(1), tenfold(10);
   for (const char* mode : {"infinite", "empirical"}) {
     CAPTURE(mode);
-    const auto summary = [&](const Data& of) {
+    const auto summary = [&](const OracleData& of) {
       return of.summary_of("certify", {"--mode", mode, "--ridge", "0.1", "--standardise", "xy",
                                        "--dtype", "f64", "--directions", "4", "--steps", "2"});
     };
@@ -164,7 +163,7 @@ TEST_CASE("certify: bounds and finds scale with y") {
 }
 
 TEST_CASE("certify: --steps and --directions are the search's") {
-  const Data data;
+  const OracleData data;
   const auto evaluations = [&](const char* directions, const char* steps) {
     return data
         .summary_of("certify",

@@ -9,8 +9,6 @@
 namespace keel {
 namespace {
 
-using Data = Table1Data;
-
 std::string default_methods() {
   std::string all;
   for (const std::string& method : table1_methods())
@@ -19,7 +17,7 @@ std::string default_methods() {
 }
 
 TEST_CASE("table1: every method runs end to end and is judged") {
-  const Data data;
+  const Table1Data data;
   const std::string out = data.folder / "out";
   const Ran ran = data.run(out, {"--seeds", "2"});
   REQUIRE(ran.code == 0);
@@ -85,7 +83,7 @@ TEST_CASE("table1: every method runs end to end and is judged") {
 }
 
 TEST_CASE("table1: repeated rows without a ridge are named") {
-  Data data;
+  Table1Data data;
   data.csv = data.folder.file("repeated.csv", small_table1_data(60));
   const Ran ran = data.run(data.folder / "out", {"--methods", "ntk_ln_first", "--ntk-ridge", "0"});
   CHECK(ran.code == 1);
@@ -97,7 +95,7 @@ TEST_CASE("table1: repeated rows without a ridge are named") {
 }
 
 TEST_CASE("table1: fewer rows and more seeds for the exact regressions") {
-  const Data data;
+  const Table1Data data;
   const std::string out = data.folder / "out";
   const Ran ran = data.run(out, {"--methods", "ntk_ln_every", "--seeds", "3", "--ntk-seeds", "2",
                                  "--ntk-rows", "100", "--ntk-ridge", "0.1"});
@@ -130,7 +128,7 @@ TEST_CASE("table1: fewer rows and more seeds for the exact regressions") {
 }
 
 TEST_CASE("table1: losses and bounds are in the target's own units") {
-  Data data;
+  Table1Data data;
   const auto details_of = [&](const char* method) {
     const std::string out = data.folder / "out";
     const Ran ran = data.run(
@@ -154,7 +152,7 @@ TEST_CASE("table1: losses and bounds are in the target's own units") {
 }
 
 TEST_CASE("table1: recipes, one by one and as a grid") {
-  const Data data;
+  const Table1Data data;
   const std::string out = data.folder / "out";
   const Ran grid = data.run(out, {"--recipes"});
   REQUIRE(grid.code == 0);
@@ -185,7 +183,7 @@ TEST_CASE("table1: recipes, one by one and as a grid") {
 }
 
 TEST_CASE("table1: bad input") {
-  const Data data;
+  const Table1Data data;
   const auto refused = [&](const std::vector<std::string>& arguments, int code) {
     const Ran ran = run_keel(arguments);
     CHECK(ran.code == code);

@@ -11,8 +11,6 @@
 namespace keel {
 namespace {
 
-using Data = Table1Data;
-
 constexpr const char* kLong = test::kSanitized ? "100" : "1000";
 
 std::vector<std::string> three_seeds(bool resume) {
@@ -25,7 +23,7 @@ std::vector<std::string> three_seeds(bool resume) {
 
 /// The same table in one go, once for all cases.
 struct Whole {
-  Data data;
+  Table1Data data;
   std::string out = data.folder / "whole";
   Whole() { REQUIRE(data.run(out, three_seeds(false), kLong).code == 0); }
 };
@@ -53,7 +51,7 @@ int costs_above(const std::string& path, double seconds) {
 }
 
 TEST_CASE("table1: stopped in the middle of a net, it resumes to the same bytes") {
-  const Data data;
+  const Table1Data data;
   const std::string parts = data.folder / "parts";
   std::thread ctrl_c([&] {  // once the first of three nets is done, and a part of the second
     const auto begin = std::chrono::steady_clock::now();
@@ -89,7 +87,7 @@ TEST_CASE("table1: stopped in the middle of a net, it resumes to the same bytes"
 }
 
 TEST_CASE("table1: killed between members, it resumes to the same bytes; the others are kept") {
-  const Data& data = whole().data;
+  const Table1Data& data = whole().data;
   const std::string parts = data.folder / "parts";
   // What kill -9 leaves: finished members, nothing else, and a temporary file.
   std::filesystem::create_directories(parts + "/members");
@@ -128,7 +126,7 @@ TEST_CASE("table1: killed between members, it resumes to the same bytes; the oth
 
 TEST_CASE(
     "table1: a begun net's checkpoint that is damaged is refused, and not read without --resume") {
-  const Data data;
+  const Table1Data data;
   const std::string out = data.folder / "out";
   std::vector<std::string> arguments = {"--seeds", "1", "--methods", "standard"};
   REQUIRE(data.run(out, arguments).code == 0);
@@ -148,7 +146,7 @@ TEST_CASE(
 }
 
 TEST_CASE("table1: a finished member's file that is damaged is refused by one line") {
-  const Data data;
+  const Table1Data data;
   const std::string out = data.folder / "out";
   const std::vector<std::string> arguments = {"--seeds",      "1",           "--methods",
                                               "ntk_ln_first", "--ntk-ridge", "0.1",

@@ -12,7 +12,7 @@ namespace keel {
 namespace {
 
 // y = 3 a - 2 b + 100 with a third feature that says nothing; 64 rows.
-std::string table_text(std::uint64_t seed, const char* header) {
+std::string linear_table(std::uint64_t seed, const char* header) {
   const auto draws = normal({64, 3}, {seed, 0}).to_vector<double>();
   std::string text = header;
   for (int row = 0; row < 64; ++row) {
@@ -22,10 +22,10 @@ std::string table_text(std::uint64_t seed, const char* header) {
   return text;
 }
 
-struct Data {
+struct TrainData {
   TemporaryFolder folder;
-  std::string train = folder.file("train.csv", table_text(1, "a,b,y,c\n"));
-  std::string test = folder.file("test.csv", table_text(2, ""));
+  std::string train = folder.file("train.csv", linear_table(1, "a,b,y,c\n"));
+  std::string test = folder.file("test.csv", linear_table(2, ""));
 
   Ran run(std::vector<std::string> more, const std::string& net = "dense(16) relu dense(1)") const {
     std::vector<std::string> arguments = {"train", "--net",    net,           "--data",
@@ -37,7 +37,7 @@ struct Data {
 };
 
 TEST_CASE("train: learns, and writes predictions, weights and a summary") {
-  const Data data;
+  const TrainData data;
   const Ran ran =
       data.run({"--test", data.test, "--standardise", "xy", "--epochs", "400", "--lr", "0.01",
                 "--save", data.folder / "p.csv", "--save-weights", data.folder / "w.safetensors"});
@@ -67,7 +67,7 @@ TEST_CASE("train: learns, and writes predictions, weights and a summary") {
 }
 
 TEST_CASE("train: an ensemble's members are the single nets, and the mean is predicted") {
-  const Data data;
+  const TrainData data;
   const std::vector<std::string> common = {"--epochs", "20", "--batch", "10", "--save"};
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> all = common;
@@ -91,7 +91,7 @@ TEST_CASE("train: an ensemble's members are the single nets, and the mean is pre
 }
 
 TEST_CASE("train: a test table without the target is predicted, not judged") {
-  const Data data;
+  const TrainData data;
   const std::string blind = data.folder.file("blind.csv", "c,b,a\n1,2,3\n4,5,6\n");
   const Ran ran =
       data.run({"--test", blind, "--epochs", "1", "--save", data.folder / "p.csv", "--json"});
@@ -101,7 +101,7 @@ TEST_CASE("train: a test table without the target is predicted, not judged") {
 }
 
 TEST_CASE("train: constant columns, in features and in the target") {
-  const Data data;
+  const TrainData data;
   const std::string path = data.folder.file("constant.csv", "a,k,y\n1,7,2\n2,7,2\n3,7,2\n");
   const Ran ran =
       run_keel({"train", "--net", "dense(4) layernorm relu dense(1)", "--data", path, "--target",
@@ -112,7 +112,7 @@ TEST_CASE("train: constant columns, in features and in the target") {
 }
 
 TEST_CASE("train: batchnorms end in the weights, whose net predicts the same") {
-  const Data data;
+  const TrainData data;
   const char* net = "dense(16) batchnorm relu dense(1)";
   const std::string weights = data.folder / "w.safetensors";
   Ran ran = data.run({"--test", data.train, "--standardise", "none", "--epochs", "300", "--lr",
@@ -155,7 +155,7 @@ TEST_CASE("train: batchnorms end in the weights, whose net predicts the same") {
 }
 
 TEST_CASE("train: bad input is one line") {
-  const Data data;
+  const TrainData data;
   const auto refused = [&](std::vector<std::string> more,
                            const std::string& net = "dense(4) relu dense(1)") {
     const Ran ran = data.run(more, net);
@@ -220,7 +220,7 @@ TEST_CASE("train: bad input is one line") {
 }
 
 TEST_CASE("train: Ctrl-C keeps a checkpoint from which the same end is reached") {
-  const Data data;
+  const TrainData data;
   const std::vector<std::string> options = {"--batch", "16", "--save"};
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> all = options;

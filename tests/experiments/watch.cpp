@@ -16,7 +16,7 @@
 namespace keel {
 namespace {
 
-constexpr const char* kNet = "dense(8) layernorm relu dense(1)";
+constexpr const char* kSmallNet = "dense(8) layernorm relu dense(1)";
 
 std::string rows_text(std::int64_t rows) {
   const auto draws = normal({rows, 3}, {5, 0}, 1, DType::f64).to_vector<double>();
@@ -62,9 +62,8 @@ TEST_CASE("watch: Ctrl-C ends a regression with one line and 130, and leaves not
   for (const char* command : {"regress", "certify"}) {
     CAPTURE(command);
     std::vector<std::string> arguments = {
-        command,    "--net",   kNet,       "--data",       table,
-        "--target", "y",       "--out",    folder / "out", "--ridge-relative",
-        "0.1",      "--quiet", "--device", "cpu"};
+        command, "--net",        kSmallNet,          "--data", table,     "--target", "y",
+        "--out", folder / "out", "--ridge-relative", "0.1",    "--quiet", "--device", "cpu"};
     if (command == std::string("regress"))
       arguments.insert(arguments.end(), {"--save", folder / "p.csv"});
     const CtrlC ctrl_c;
@@ -84,7 +83,7 @@ TEST_CASE("watch: Ctrl-C ends a kernel, computed or half written, and leaves no 
     CAPTURE(mode);
     const CtrlC ctrl_c;
     const Ran ran =
-        run_keel({"ntk", "--net", kNet, "--mode", mode, "--x1", folder / "x.npy", "--save",
+        run_keel({"ntk", "--net", kSmallNet, "--mode", mode, "--x1", folder / "x.npy", "--save",
                   folder / "k.npy", "--out", folder / "out", "--quiet", "--device", "cpu"});
     CHECK(ran.code == 130);
     CHECK(ran.err == "keel: stopped\n");

@@ -17,7 +17,7 @@
 
 namespace keel::bounded {
 
-struct Found {
+struct FoundOutputs {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   void look(const Transformer& net, const Tensor& x) {
     for (double value : net.predict(x).to_vector<double>()) {
@@ -28,7 +28,7 @@ struct Found {
   }
 };
 
-inline void check_within(const Found& found, const Interval& proved) {
+inline void check_within(const FoundOutputs& found, const Interval& proved) {
   CHECK(found.low >= proved.low);
   CHECK(found.high <= proved.high);
 }
@@ -39,10 +39,10 @@ inline std::string refusal_of(const Transformer& net) {
 }
 
 // Sequences of every size, and of sizes that change within one.
-inline Found search(const Transformer& net, std::uint64_t seed) {
+inline FoundOutputs search(const Transformer& net, std::uint64_t seed) {
   constexpr std::int64_t kEach = 400;
   const std::int64_t length = net.options().length;
-  Found found;
+  FoundOutputs found;
   for (std::uint64_t kind = 0; kind < 12; ++kind) {
     const Tensor x = normal({kEach, length}, {seed, 2 * kind}, 1, DType::f64);
     const Tensor sizes = normal({kEach, length}, {seed, 2 * kind + 1}, 1, DType::f64);

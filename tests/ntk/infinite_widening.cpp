@@ -114,7 +114,7 @@ Distance distance(const std::string& net, int64_t width, Parameterisation parame
   return found;
 }
 
-const std::string kNets[] = {
+const std::string kWideningNets[] = {
     "dense(W) relu dense(W) relu dense(1)",
     "dense(W) layernorm(affine=0) relu dense(W) relu dense(1)",
     "dense(W) layernorm relu dense(W) layernorm relu dense(1)",
@@ -140,7 +140,7 @@ const std::string kNets[] = {
 // Long for the sake of its statistics: a sanitizer sees the same code in the case below.
 TEST_CASE("two hidden layers: widening nets tend to the limit like width^-1/2" *
           doctest::skip(test::kSanitized)) {
-  for (const std::string& net : kNets)
+  for (const std::string& net : kWideningNets)
     for (auto parameterisation : {Parameterisation::ntk, Parameterisation::standard}) {
       CAPTURE(net);
       CAPTURE(static_cast<int>(parameterisation));

@@ -8,7 +8,7 @@
 namespace keel {
 namespace {
 
-constexpr std::size_t kWidth = 16;
+constexpr std::size_t kNormWidth = 16;
 
 // Few bits, so that sums and multiples by powers of two are exact.
 Vector few_bits(std::size_t count, std::uint64_t seed) {
@@ -20,7 +20,7 @@ Vector few_bits(std::size_t count, std::uint64_t seed) {
 // [16, columns], of columns.
 Vector matrix_of(const std::vector<Vector>& columns) {
   Vector weight;
-  for (std::size_t i = 0; i < kWidth; ++i)
+  for (std::size_t i = 0; i < kNormWidth; ++i)
     for (const Vector& column : columns) weight.push_back(column[i]);
   return weight;
 }
@@ -28,7 +28,7 @@ Vector matrix_of(const std::vector<Vector>& columns) {
 // These columns before the Layer Norm, no bias, no gain.
 Net net_of(const std::vector<Vector>& columns, const Vector& last) {
   return given_net("dense(16) layernorm(affine=0, eps=0) dense(1)", columns.size(),
-                   {matrix_of(columns), Vector(kWidth), last, {0}});
+                   {matrix_of(columns), Vector(kNormWidth), last, {0}});
 }
 
 Vector centred(Vector x) {
@@ -55,7 +55,7 @@ double largest_in_span(const std::vector<Vector>& span, const Vector& last) {
     square += std::pow(dot(x, last), 2);
     basis.push_back(x);
   }
-  return std::sqrt(kWidth * square);
+  return std::sqrt(kNormWidth * square);
 }
 
 void check_reaches(const Net& net, double wanted) {
@@ -69,13 +69,13 @@ TEST_CASE("net_bound: columns that nearly repeat each other, each a little less 
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       CAPTURE(seed);
       std::vector<Vector> span, columns;
-      for (std::uint64_t j = 0; j < 5; ++j) span.push_back(few_bits(kWidth, 10 * seed + j));
+      for (std::uint64_t j = 0; j < 5; ++j) span.push_back(few_bits(kNormWidth, 10 * seed + j));
       columns.push_back(span[0]);
       for (std::size_t j = 1; j < span.size(); ++j) {
         columns.push_back(span[j - 1]);
-        for (std::size_t i = 0; i < kWidth; ++i) columns[j][i] += std::ldexp(span[j][i], -bits);
+        for (std::size_t i = 0; i < kNormWidth; ++i) columns[j][i] += std::ldexp(span[j][i], -bits);
       }
-      const Vector last = few_bits(kWidth, 10 * seed + 9);
+      const Vector last = few_bits(kNormWidth, 10 * seed + 9);
       check_reaches(net_of(columns, last), largest_in_span(span, last));
     }
 }
@@ -90,12 +90,12 @@ TEST_CASE("net_bound: the lowest value of gelu and silu is not cut off") {
   for (const Lowest& lowest : {Lowest{"gelu", -0.16997120747990369, -0.75179},
                                Lowest{"silu", -0.27846454276107379, -1.27846}}) {
     CAPTURE(lowest.activation);
-    Vector w(kWidth), v(kWidth), bias(kWidth), last(kWidth);
+    Vector w(kNormWidth), v(kNormWidth), bias(kNormWidth), last(kNormWidth);
     w[0] = 1;
     w[1] = -1;
     v[2] = 1;
     v[3] = -1;
-    for (std::size_t i = 0; i < kWidth; ++i) {
+    for (std::size_t i = 0; i < kNormWidth; ++i) {
       bias[i] = -lowest.value * w[i] + 1e-5 * v[i];
       last[i] = v[i] - w[i];
     }
@@ -113,16 +113,17 @@ TEST_CASE("net_bound: biases that cancel each other behind the norm still count 
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       CAPTURE(bits);
       CAPTURE(seed);
-      Vector rows = few_bits(kWidth, seed), apart = few_bits(kWidth, seed + 50);
-      for (std::size_t i = 0; i < kWidth; ++i) {
+      Vector rows = few_bits(kNormWidth, seed), apart = few_bits(kNormWidth, seed + 50);
+      for (std::size_t i = 0; i < kNormWidth; ++i) {
         apart[i] /= 16;
         rows.push_back(rows[i] + apart[i]);
       }
       const double large = std::ldexp(1, bits) + static_cast<double>(seed), third = 1.0 / 3;
-      const std::vector<Vector> span = {few_bits(kWidth, seed + 200), few_bits(kWidth, seed + 300)};
+      const std::vector<Vector> span = {few_bits(kNormWidth, seed + 200),
+                                        few_bits(kNormWidth, seed + 300)};
       const Net net = given_net(
           "dense(16) layernorm(affine=0, eps=0) dense(2) dense(1)", 2,
-          {matrix_of(span), Vector(kWidth), rows, {large, large + 1}, {-third, third}, {0}});
+          {matrix_of(span), Vector(kNormWidth), rows, {large, large + 1}, {-third, third}, {0}});
       CHECK(bound_net(net).outputs[0].high >=
             third * (1 + largest_in_span(span, apart)) * (1 - 1e-13));
     }
@@ -173,10 +174,11 @@ TEST_CASE("net_bound: a column whose squares underflow is a direction like any o
   for (double size : {1e-165, 1e-200, 1e165})
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       CAPTURE(size);
-      const std::vector<Vector> span = {few_bits(kWidth, seed), few_bits(kWidth, seed + 100)};
+      const std::vector<Vector> span = {few_bits(kNormWidth, seed),
+                                        few_bits(kNormWidth, seed + 100)};
       std::vector<Vector> columns = span;
       for (double& value : columns[1]) value *= size;
-      const Vector last = few_bits(kWidth, seed + 200);
+      const Vector last = few_bits(kNormWidth, seed + 200);
       check_reaches(net_of(columns, last), largest_in_span(span, last));
       columns[0] = columns[1];
       columns.pop_back();
@@ -188,8 +190,9 @@ TEST_CASE("net_bound: last weights that are nearly one number, which a Layer Nor
   for (int bits : {26, 40, 48})
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       CAPTURE(bits);
-      const std::vector<Vector> span = {few_bits(kWidth, seed), few_bits(kWidth, seed + 100)};
-      const Vector last = few_bits(kWidth, seed + 200);
+      const std::vector<Vector> span = {few_bits(kNormWidth, seed),
+                                        few_bits(kNormWidth, seed + 100)};
+      const Vector last = few_bits(kNormWidth, seed + 200);
       Vector moved = last;
       for (double& value : moved) value += std::ldexp(1, bits);
       check_reaches(net_of(span, moved), largest_in_span(span, last));
@@ -201,16 +204,16 @@ TEST_CASE("net_bound: a unit that next to nothing of the columns reaches") {
     CAPTURE(seed);
     std::vector<Vector> span;
     for (std::uint64_t j = 0; j < 2; ++j) {
-      Vector x = few_bits(kWidth, 10 * seed + j);
+      Vector x = few_bits(kNormWidth, 10 * seed + j);
       x[5] = 0;
       x[0] = 0;
-      for (std::size_t i = 1; i < kWidth; ++i) x[0] -= x[i];
+      for (std::size_t i = 1; i < kNormWidth; ++i) x[0] -= x[i];
       x[5] = std::ldexp(1 + 0.25 * static_cast<double>(j), -40);
       span.push_back(x);
     }
     std::vector<Vector> columns = {span[0], span[0]};
-    for (std::size_t i = 0; i < kWidth; ++i) columns[1][i] += std::ldexp(span[1][i], -10);
-    Vector last(kWidth);
+    for (std::size_t i = 0; i < kNormWidth; ++i) columns[1][i] += std::ldexp(span[1][i], -10);
+    Vector last(kNormWidth);
     last[5] = 1;
     check_reaches(net_of(columns, last), largest_in_span(span, last));
   }
@@ -221,21 +224,22 @@ TEST_CASE("net_bound: dense layers behind an activation that cancel each other")
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       CAPTURE(seed);
       CAPTURE(bits);
-      const std::vector<Vector> span = {few_bits(kWidth, seed), few_bits(kWidth, seed + 100)};
-      const Vector last = few_bits(kWidth, seed + 200);
-      Vector rows = few_bits(2 * kWidth, seed + 300);
+      const std::vector<Vector> span = {few_bits(kNormWidth, seed),
+                                        few_bits(kNormWidth, seed + 100)};
+      const Vector last = few_bits(kNormWidth, seed + 200);
+      Vector rows = few_bits(2 * kNormWidth, seed + 300);
       double sum = 0;
-      for (std::size_t i = 0; i < kWidth; ++i) {
-        rows.push_back(rows[i] + rows[kWidth + i] + std::ldexp(last[i], -bits));
+      for (std::size_t i = 0; i < kNormWidth; ++i) {
+        rows.push_back(rows[i] + rows[kNormWidth + i] + std::ldexp(last[i], -bits));
         sum += last[i];
       }
       const double share = 1.0 / 3, large = std::ldexp(share, bits);  // of many bits
       // relu(h + 8) is never off: |h| <= 4
       const Net net = given_net("dense(16) layernorm(eps=0) relu dense(3) dense(1)", 2,
                                 {matrix_of(span),
-                                 Vector(kWidth),
-                                 Vector(kWidth, 1),
-                                 Vector(kWidth, 8),
+                                 Vector(kNormWidth),
+                                 Vector(kNormWidth, 1),
+                                 Vector(kNormWidth, 8),
                                  rows,
                                  Vector(3),
                                  {-large, -large, large},
@@ -249,8 +253,8 @@ TEST_CASE("net_bound: dense layers behind an activation that cancel each other")
 
 TEST_CASE("net_bound: ordinary weights cost nothing of that") {
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
-    const std::vector<Vector> span = {few_bits(kWidth, seed), few_bits(kWidth, seed + 100)};
-    const Vector last = few_bits(kWidth, seed + 200);
+    const std::vector<Vector> span = {few_bits(kNormWidth, seed), few_bits(kNormWidth, seed + 100)};
+    const Vector last = few_bits(kNormWidth, seed + 200);
     const double wanted = largest_in_span(span, last);
     const NetBound bound = bound_net(net_of(span, last));
     CHECK(bound.rank == 2);

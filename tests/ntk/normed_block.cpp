@@ -30,7 +30,7 @@ Vector draw_normed(Draws& draw, const NormMap& norm) {
   return u;
 }
 
-struct Found {
+struct FoundInBlock {
   double low = 1e300, high = -1e300;
   void look(double value) {
     low = std::min(low, value);
@@ -58,7 +58,7 @@ TEST_CASE("normed block: within its range, which is nearly reached") {
       // Each part's by itself: no part's place says anything of another's.
       const Vector none(kWidth);
       const double base = along_d(behind_attention(block.maps, kHeads, {none, none, none}));
-      Found heads[kHeads], units;
+      FoundInBlock heads[kHeads], units;
       for (int k = 0; k < 20000; ++k) {
         const Vector seen = draw_normed(draw, *block.attention_norm);
         heads[0].look(along_d(behind_attention(block.maps, kHeads, {none, seen, none})) - base);

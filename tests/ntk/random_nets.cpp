@@ -15,7 +15,7 @@ namespace {
 
 using namespace plain_net;
 
-constexpr int kNets = 300, kBounded = 100, kBehind = 200;
+constexpr int kDrawnNets = 300, kDrawnBounded = 100, kDrawnBehind = 200;
 constexpr std::int64_t kFarInputs = 1000;
 
 Vector row_of(const Tensor& x, std::int64_t row) { return x[row].to_vector<double>(); }
@@ -149,7 +149,7 @@ void check_net(Dice& dice, const Net& net, const Tensor& x, double rounding) {
 
 TEST_CASE("random nets: outputs, gradients and kernels are those of plain loops") {
   Dice dice{std::mt19937_64(7)};
-  for (int i = 0; i < kNets; ++i) {
+  for (int i = 0; i < kDrawnNets; ++i) {
     const Spec spec = random_spec(dice, 40, false);
     const std::int64_t features = 1 + dice.below(5);
     const std::int64_t rows = std::vector<std::int64_t>{0, 1, 2, 3, 7, 17}[dice.below(6)];
@@ -209,7 +209,7 @@ void check_bound(Dice& dice, const Net& net, bool narrow) {
 
 TEST_CASE("random nets: no input's output leaves the interval that was proved") {
   Dice dice{std::mt19937_64(11)};
-  for (int i = 0; i < kBounded; ++i) {
+  for (int i = 0; i < kDrawnBounded; ++i) {
     const Spec spec = random_spec(dice, 6, true);
     const std::int64_t features = 1 + dice.below(3);
     CAPTURE(i);
@@ -221,7 +221,7 @@ TEST_CASE("random nets: no input's output leaves the interval that was proved") 
 TEST_CASE("random nets: nor where norms stand within residuals behind the last other one") {
   Dice dice{std::mt19937_64(12)};
   int behind = 0;
-  for (int i = 0; behind < kBehind; ++i) {
+  for (int i = 0; behind < kDrawnBehind; ++i) {
     const Spec spec = random_spec(dice, 9, true);
     const Net net = random_net(dice, spec, 1 + dice.below(3), DType::f64);
     if (sets_of(tail_sum_of(net, false)) == 1) continue;

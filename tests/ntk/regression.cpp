@@ -17,10 +17,10 @@ using test::ClosedKernel, test::column, test::inputs, test::kernel_of;
 namespace {
 
 using std::int64_t;
-using Matrix = std::vector<std::vector<long double>>;
+using LongMatrix = std::vector<std::vector<long double>>;
 
 /// a^-1 b by Gauss-Jordan elimination with pivoting.
-Matrix solve_oracle(Matrix a, Matrix b) {
+LongMatrix solve_oracle(LongMatrix a, LongMatrix b) {
   const std::size_t n = a.size();
   for (std::size_t c = 0; c < n; ++c) {
     std::size_t best = c;
@@ -40,16 +40,16 @@ Matrix solve_oracle(Matrix a, Matrix b) {
   return b;
 }
 
-Matrix gram_oracle(const ClosedKernel& kernel, const Tensor& a, const Tensor& b) {
-  Matrix k(a.size(0), std::vector<long double>(b.size(0)));
+LongMatrix gram_oracle(const ClosedKernel& kernel, const Tensor& a, const Tensor& b) {
+  LongMatrix k(a.size(0), std::vector<long double>(b.size(0)));
   for (int64_t i = 0; i < a.size(0); ++i)
     for (int64_t j = 0; j < b.size(0); ++j) k[i][j] = kernel.entry(a, i, b, j);
   return k;
 }
 
-Matrix product_oracle(const Matrix& a, const Matrix& b, bool transpose_a = false) {
+LongMatrix product_oracle(const LongMatrix& a, const LongMatrix& b, bool transpose_a = false) {
   const std::size_t rows = transpose_a ? a[0].size() : a.size(), inner = b.size();
-  Matrix c(rows, std::vector<long double>(b[0].size()));
+  LongMatrix c(rows, std::vector<long double>(b[0].size()));
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t l = 0; l < inner; ++l)
       for (std::size_t j = 0; j < b[0].size(); ++j)
@@ -57,20 +57,20 @@ Matrix product_oracle(const Matrix& a, const Matrix& b, bool transpose_a = false
   return c;
 }
 
-Matrix with_ridge(Matrix k, double ridge) {
+LongMatrix with_ridge(LongMatrix k, double ridge) {
   for (std::size_t i = 0; i < k.size(); ++i) k[i][i] += ridge;
   return k;
 }
 
-Matrix rows_of(const Tensor& t) {
+LongMatrix rows_of(const Tensor& t) {
   const std::vector<double> v = t.to_vector<double>();
-  Matrix m(t.size(0));
+  LongMatrix m(t.size(0));
   for (std::size_t i = 0; i < m.size(); ++i)
     m[i].assign(v.begin() + i * t.size(1), v.begin() + (i + 1) * t.size(1));
   return m;
 }
 
-double largest_difference(const Matrix& a, const Matrix& b) {
+double largest_difference(const LongMatrix& a, const LongMatrix& b) {
   double most = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
     for (std::size_t j = 0; j < a[i].size(); ++j)
@@ -116,14 +116,14 @@ TEST_CASE("alpha, mean, variance and ensemble covariance agree with elimination 
             kernel->cheap = cheap;
             const Tensor x = inputs(n, 3, 1), y = inputs(n, k, 2), test = inputs(m, 3, 3);
             const Regression r(kernel, x, y, {.ridge = {.absolute = ridge}, .factor = factor});
-            const Matrix theta = with_ridge(gram_oracle(*kernel, x, x), ridge);
-            const Matrix cross = gram_oracle(*kernel, x, test);
-            const Matrix alpha = solve_oracle(theta, rows_of(y));
+            const LongMatrix theta = with_ridge(gram_oracle(*kernel, x, x), ridge);
+            const LongMatrix cross = gram_oracle(*kernel, x, test);
+            const LongMatrix alpha = solve_oracle(theta, rows_of(y));
             CHECK(largest_difference(rows_of(r.alpha()), alpha) < 1e-6);
-            const Matrix mean = product_oracle(cross, alpha, true);
+            const LongMatrix mean = product_oracle(cross, alpha, true);
             CHECK(largest_difference(rows_of(r.predict(test)), mean) < 1e-8);
 
-            const Matrix weights = solve_oracle(theta, cross);
+            const LongMatrix weights = solve_oracle(theta, cross);
             const std::vector<double> variance = r.variance(test).to_vector<double>();
             for (int64_t j = 0; j < m; ++j) {
               long double expected = kernel->entry(test, j, test, j);
@@ -132,11 +132,11 @@ TEST_CASE("alpha, mean, variance and ensemble covariance agree with elimination 
               CHECK(variance[j] >= 0);
             }
 
-            Matrix covariance = gram_oracle(*nngp, test, test);
-            const Matrix k_cross = gram_oracle(*nngp, x, test);
-            const Matrix k_weights = product_oracle(gram_oracle(*nngp, x, x), weights);
-            const Matrix full = product_oracle(weights, k_weights, true);
-            const Matrix once = product_oracle(weights, k_cross, true);
+            LongMatrix covariance = gram_oracle(*nngp, test, test);
+            const LongMatrix k_cross = gram_oracle(*nngp, x, test);
+            const LongMatrix k_weights = product_oracle(gram_oracle(*nngp, x, x), weights);
+            const LongMatrix full = product_oracle(weights, k_weights, true);
+            const LongMatrix once = product_oracle(weights, k_cross, true);
             for (int64_t i = 0; i < m; ++i)
               for (int64_t j = 0; j < m; ++j)
                 covariance[i][j] += full[i][j] - once[i][j] - once[j][i];
@@ -166,7 +166,7 @@ TEST_CASE("a float32 factor reaches 1e-10 where the condition number is 1e7") {
   CHECK(exact.smallest_eigenvalue() == doctest::Approx(ridge).epsilon(0.01));
 
   // The residual once more, in long double.
-  const Matrix back =
+  const LongMatrix back =
       product_oracle(with_ridge(gram_oracle(*kernel, x, x), ridge), rows_of(r.alpha()));
   long double error = 0, norm = 0;
   for (int64_t i = 0; i < n; ++i) {

@@ -13,7 +13,7 @@ TEST_CASE("transformer bound: no sequence passes it") {
     // Queries so large that attention picks.
     if (seed % 3 == 0) scale_parameter(net, 5, 30);
     const Interval proved = bound_transformer(net);
-    const Found found = search(net, seed + 100);
+    const FoundOutputs found = search(net, seed + 100);
     CAPTURE(seed);
     check_within(found, proved);
     closest = std::max(closest, (found.high - found.low) / (proved.high - proved.low));
@@ -24,7 +24,7 @@ TEST_CASE("transformer bound: no sequence passes it") {
 TEST_CASE("transformer bound: exact where blocks add nothing") {
   const Transformer net = without_blocks(3, 0);
   const Interval proved = bound_transformer(net);
-  Found found;
+  FoundOutputs found;
   for (double angle = -1.57; angle < 1.57; angle += 1e-3)
     found.look(net, Tensor::full({1, 3}, 5 * std::tan(angle), DType::f64));
   check_within(found, proved);
@@ -49,7 +49,7 @@ TEST_CASE("transformer bound: an embedding that the Layer Norm sees nothing of, 
       fill(view, of_values ? 0.7 : 0);
     }
     const Interval proved = bound_transformer(net);
-    Found found = search(net, 7);
+    FoundOutputs found = search(net, 7);
     found.look(net, Tensor::zeros({1, 2}, DType::f64));
     check_within(found, proved);
   }
@@ -61,7 +61,7 @@ TEST_CASE("transformer bound: behind two blocks a good part of it is found") {
     const Transformer net(
         {.length = 4, .width = 16, .heads = 2, .hidden = 64, .seeds = {seed}, .dtype = DType::f64});
     const Interval proved = bound_transformer(net);
-    const Found found = search(net, seed);
+    const FoundOutputs found = search(net, seed);
     CAPTURE(seed);
     check_within(found, proved);
     CHECK(found.high - found.low > 0.11 * (proved.high - proved.low));

@@ -34,7 +34,7 @@ TEST_CASE("transformer bound: no sequence passes it, wherever norms stand") {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       const Transformer net = drawn_transformer(seed, norms);
       const Interval proved = bound_transformer(net);
-      const Found found = search(net, seed + 100);
+      const FoundOutputs found = search(net, seed + 100);
       CAPTURE(seed);
       check_within(found, proved);
       closest = std::max(closest, (found.high - found.low) / (proved.high - proved.low));
@@ -59,7 +59,7 @@ TEST_CASE("transformer bound: exact behind a last norm that gives two values") {
         silence_blocks(net);
         test::shake_norms(net, seed);
         const Interval proved = bound_transformer(net);
-        Found found;
+        FoundOutputs found;
         for (const double x : {-1e6, 1e6}) found.look(net, Tensor::full({1, 1}, x, DType::f64));
         CAPTURE(seed);
         check_within(found, proved);
@@ -83,7 +83,7 @@ TEST_CASE("transformer bound: exact behind an embedding's norm where blocks add 
     silence_blocks(net);
     test::shake_norms(net, 4);
     const Interval proved = bound_transformer(net);
-    Found found;
+    FoundOutputs found;
     for (double angle = -1.57; angle < 1.57; angle += 1e-3)
       found.look(net, Tensor::full({1, 3}, 5 * std::tan(angle), DType::f64));
     check_within(found, proved);

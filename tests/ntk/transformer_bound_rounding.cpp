@@ -102,7 +102,7 @@ TEST_CASE("transformer bound: numbers whose squares are none") {
     const Transformer net = without_blocks(1, 2, 4);
     scale_parameter(net, 0, small);
     const Interval proved = bound_transformer(net);
-    Found found;
+    FoundOutputs found;
     for (const double x : {-1.0, 0.0, 1.0})
       found.look(net, Tensor::full({1, 1}, x * std::min(1e300, 1e40 / small), DType::f64));
     CHECK(found.low >= proved.low);
@@ -122,7 +122,7 @@ TEST_CASE("transformer bound: numbers whose squares are none") {
     back[6] = back[7] = 1e170;  // of both units, into the one that no norm gives anything
     at(13)[3] = 1;
     const Interval proved = bound_transformer(net);
-    const Found found = search(net, 5);
+    const FoundOutputs found = search(net, 5);
     CHECK(found.high > 0.1);
     CHECK(found.low >= proved.low);
     CHECK(found.high <= proved.high);
