@@ -40,7 +40,7 @@ if [[ -z $build ]]; then
   build=$root/build/gpu-pack
   # rpath, not runpath: it is for the libraries' own libraries as well.
   cmake -S "$root" -B "$build" -G Ninja --log-level=NOTICE -DKEEL_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=$arch" \
-    -DKEEL_NATIVE=OFF -DKEEL_THREADED_TESTS=OFF "-DCMAKE_CXX_FLAGS=-march=$cpu" "-DCMAKE_CUDA_FLAGS=-Xcompiler=-march=$cpu" \
+    -DKEEL_NATIVE=OFF -DKEEL_UNITY=ON "-DCMAKE_CXX_FLAGS=-march=$cpu" "-DCMAKE_CUDA_FLAGS=-Xcompiler=-march=$cpu" \
     '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib;$ORIGIN/../../lib;/usr/local/cuda/lib64' \
     "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags"
   cmake --build "$build" -j "$(nproc)" --target keel keel_bench "${tests[@]/#/test_}"
