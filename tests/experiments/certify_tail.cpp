@@ -79,8 +79,7 @@ TEST_CASE("certify --tail: named to whoever would need it, and to nobody else") 
   const std::vector<std::string> modules = {"--modules", "norm head"};
   CHECK(hinted("layernorm dense(2)", modules)
             .ends_with("got 'layernorm' (word 1) as the first layer, wanted dense(width); as the "
-                       "end of a larger "
-                       "net: --tail\n"));
+                       "end of a larger net: --tail\n"));
   CHECK(hinted("layernorm dense(2)", {})
             .ends_with(
                 "wanted dense(width); of the end of a larger net: --tail, with its --modules\n"));
