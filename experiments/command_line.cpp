@@ -21,7 +21,7 @@ namespace keel {
 namespace {
 
 // As a shell would need it to be typed.
-std::string quoted(const std::string& argument) {
+std::string shell_word(const std::string& argument) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,:/@%";
   if (!argument.empty() && argument.find_first_not_of(kPlain) == argument.npos) return argument;
@@ -88,7 +88,7 @@ void refuse_empty_values(const CLI::App& command) {
 
 int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::ostream& err) {
   std::string command_line = "keel";
-  for (const std::string& argument : arguments) command_line += " " + quoted(argument);
+  for (const std::string& argument : arguments) command_line += " " + shell_word(argument);
   const auto started = std::chrono::steady_clock::now();
   const std::string date = utc_now();
   if (!arguments.empty() && arguments[0] == "help") {  // keel help train = keel train --help

@@ -11,7 +11,7 @@ namespace {
 
 using OfMember = std::vector<double> ForecastMember::*;
 
-MemberRows rows_of(const Forecast& forecast, OfMember which) {
+MemberRows member_rows(const Forecast& forecast, OfMember which) {
   MemberRows rows;
   for (const ForecastMember& member : forecast.members) rows.push_back(member.*which);
   return rows;
@@ -24,7 +24,7 @@ std::string forecast_csv(const Forecast& forecast, const Series& series) {
   add_prediction_columns(header, forecast.net.options().seeds);
   Csv csv(header);
   const auto add = [&](const char* kind, OfMember which, std::int64_t first) {
-    const MemberRows members = rows_of(forecast, which);
+    const MemberRows members = member_rows(forecast, which);
     for (std::size_t i = 0; i < members[0].size(); ++i) {
       const std::int64_t row = first + static_cast<std::int64_t>(i);
       csv.add(row).add(kind);
@@ -59,9 +59,9 @@ TextRows add_fits(Json& numbers, const Forecast& forecast, const Series& series,
   const auto add = [&](const char* name, const MemberRows& rows) {
     return add_sequence_fit(numbers, table, name, rows, wanted);
   };
-  const Fit one_step = add("one_step", rows_of(forecast, &ForecastMember::one_step));
+  const Fit one_step = add("one_step", member_rows(forecast, &ForecastMember::one_step));
   if (given) note_another_series(one_step, context);
-  add("rollout", rows_of(forecast, &ForecastMember::rollout));
+  add("rollout", member_rows(forecast, &ForecastMember::rollout));
   // What anyone could have said: as before.
   const auto before = series.values().begin() + series.trained() - 1;
   add("value_before", {std::vector<double>(before, before + std::ssize(wanted))});

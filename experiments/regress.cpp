@@ -182,7 +182,7 @@ std::vector<double> deviations(const RegressChoice& choice, const RegressionTask
   return result;
 }
 
-std::string predictions_csv(const std::vector<double>& mean, const std::vector<double>& std) {
+std::string regression_csv(const std::vector<double>& mean, const std::vector<double>& std) {
   std::vector<std::string> header = {"row", "prediction"};
   if (!std.empty()) header.push_back("std");
   Csv csv(header);
@@ -242,7 +242,7 @@ int run_regress(const RegressChoice& choice, Context& context) {
     numbers["std"] = choice.deviation();
     numbers["saved"] = choice.save;
     write_file(choice.save,
-               predictions_csv(predicted, deviations(choice, task, *predictor, *saved, context)));
+               regression_csv(predicted, deviations(choice, task, *predictor, *saved, context)));
   }
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));

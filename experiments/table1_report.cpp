@@ -78,8 +78,8 @@ std::string costs_csv(const std::vector<Table1Row>& rows) {
   return csv.text();
 }
 
-std::string predictions_csv(const Table1Row& row, const Protein& protein,
-                            const std::vector<std::int64_t>& ood) {
+std::string ood_csv(const Table1Row& row, const Protein& protein,
+                    const std::vector<std::int64_t>& ood) {
   std::vector<std::string> header = {"row", "area", "target", "prediction"};
   for (std::uint64_t seed : row.seeds) header.push_back(fmt::format("seed_{}", seed));
   Csv csv(header);
@@ -157,7 +157,7 @@ void write_table1(const std::vector<Table1Row>& rows, const Protein& protein,
   folder.write("costs.csv", costs_csv(rows));
   for (const Table1Row& row : rows)
     folder.write(fmt::format("predictions_{}.csv", row.method),
-                 predictions_csv(row, protein, split_protein(protein, row.seeds[0]).ood));
+                 ood_csv(row, protein, split_protein(protein, row.seeds[0]).ood));
 }
 
 Json row_json(const Table1Row& row) {

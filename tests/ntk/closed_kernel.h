@@ -94,7 +94,7 @@ inline std::shared_ptr<ClosedKernel> kernel_of(std::int64_t width, double length
   return std::make_shared<ClosedKernel>(width, length, scale);
 }
 
-inline Tensor inputs(std::int64_t n, std::int64_t d, std::uint64_t stream) {
+inline Tensor draw_points(std::int64_t n, std::int64_t d, std::uint64_t stream) {
   return normal({n, d}, {.seed = 11, .stream = stream}, 1, DType::f64);
 }
 

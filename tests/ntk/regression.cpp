@@ -12,7 +12,7 @@
 #include "closed_kernel.h"
 
 using namespace keel;
-using test::ClosedKernel, test::column, test::inputs, test::kernel_of;
+using test::ClosedKernel, test::column, test::draw_points, test::kernel_of;
 
 namespace {
 
@@ -114,7 +114,8 @@ TEST_CASE("alpha, mean, variance and ensemble covariance agree with elimination 
             CAPTURE(ridge);
             CAPTURE(cheap);
             kernel->cheap = cheap;
-            const Tensor x = inputs(n, 3, 1), y = inputs(n, k, 2), test = inputs(m, 3, 3);
+            const Tensor x = draw_points(n, 3, 1), y = draw_points(n, k, 2),
+                         test = draw_points(m, 3, 3);
             const Regression r(kernel, x, y, {.ridge = {.absolute = ridge}, .factor = factor});
             const LongMatrix theta = with_ridge(gram_oracle(*kernel, x, x), ridge);
             const LongMatrix cross = gram_oracle(*kernel, x, test);
@@ -154,7 +155,7 @@ TEST_CASE("a float32 factor reaches 1e-10 where the condition number is 1e7") {
     points[i] = 0.1 * static_cast<double>(i);
     wave[i] = std::sin(points[i]) + 0.3 * std::cos(2 * points[i]);
   }
-  const Tensor x = column(points), y = column(wave), test = inputs(5, 1, 3);
+  const Tensor x = column(points), y = column(wave), test = draw_points(5, 1, 3);
   const Regression r(kernel, x, y, {.ridge = {.absolute = ridge}});
   const Regression exact(kernel, x, y, {.ridge = {.absolute = ridge}, .factor = DType::f64});
   CHECK(r.report().residual <= 1e-10);
@@ -179,7 +180,7 @@ TEST_CASE("a float32 factor reaches 1e-10 where the condition number is 1e7") {
                            rows_of(exact.variance(test).reshape({5, 1}))) < 1e-9);
 
   // Noise takes alpha to |y| / ridge, which double cannot hold to 1e-10, whatever the factor.
-  const Tensor noise = inputs(n, 1, 2);
+  const Tensor noise = draw_points(n, 1, 2);
   for (DType factor : {DType::f32, DType::f64}) {
     const Regression rough(kernel, x, noise, {.ridge = {.absolute = ridge}, .factor = factor});
     CHECK(rough.report().residual < 1e-9);
@@ -188,7 +189,7 @@ TEST_CASE("a float32 factor reaches 1e-10 where the condition number is 1e7") {
 
 TEST_CASE("kernels of any size, with diagonals of any size, suit a float32 factor") {
   for (double scale : {1e-60, 1e-6, 1e60}) {
-    const Tensor x = inputs(50, 3, 1), y = inputs(50, 1, 2);
+    const Tensor x = draw_points(50, 3, 1), y = draw_points(50, 1, 2);
     const Regression r(kernel_of(3, 1, scale), x, y), unit(kernel_of(3, 1), x, y);
     CHECK(r.predict(x.slice(0, 1)).item() ==
           doctest::Approx(unit.predict(x.slice(0, 1)).item()).epsilon(1e-8));
@@ -198,7 +199,7 @@ TEST_CASE("kernels of any size, with diagonals of any size, suit a float32 facto
 }
 
 TEST_CASE("a relative ridge is a share of the mean diagonal, and is echoed") {
-  const Tensor x = inputs(30, 2, 1), y = inputs(30, 1, 2);
+  const Tensor x = draw_points(30, 2, 1), y = draw_points(30, 1, 2);
   const auto kernel = kernel_of(2, 1, 4);
   const Regression relative(kernel, x, y, {.ridge = {.relative = 0.25}});
   const Regression absolute(kernel, x, y, {.ridge = {.absolute = 1}});
@@ -213,7 +214,7 @@ TEST_CASE("a matrix that float32 cannot factor is solved with a shifted one") {
   for (int64_t i = 0; i < n; ++i) points[i] = 0.1 * static_cast<double>(i);
   const Tensor x = column(points);
   const auto kernel = kernel_of(1, 1);
-  const Tensor y = kernel->product(*kernel->points(x), inputs(n, 1, 2));
+  const Tensor y = kernel->product(*kernel->points(x), draw_points(n, 1, 2));
   const Regression r(kernel, x, y, {.ridge = {.absolute = 1e-8}});
   CHECK(r.report().shift > 0);
   CHECK(r.report().residual <= 1e-10);
@@ -222,21 +223,22 @@ TEST_CASE("a matrix that float32 cannot factor is solved with a shifted one") {
 
 TEST_CASE("targets of zero need no sweep, and one beyond double ends at rounding") {
   const auto kernel = kernel_of(2, 1);
-  const Tensor x = inputs(20, 2, 1);
+  const Tensor x = draw_points(20, 2, 1);
   const Regression r(kernel, x, Tensor::zeros({20, 2}, DType::f64));
   for (double a : r.alpha().to_vector<double>()) CHECK(a == 0);
   CHECK(r.report().sweeps == 0);
-  const Regression best(kernel, x, inputs(20, 1, 2), {.tolerance = 1e-30});
+  const Regression best(kernel, x, draw_points(20, 1, 2), {.tolerance = 1e-30});
   CHECK(best.report().residual > 0);
   CHECK(best.report().residual < 1e-12);
   CHECK(message_of([&] {
-          Regression(kernel, x, inputs(20, 1, 2), {.most_sweeps = 2});
+          Regression(kernel, x, draw_points(20, 1, 2), {.most_sweeps = 2});
         }).find("after 2 sweeps, wanted 1.0e-10") != std::string::npos);
 }
 
 TEST_CASE("rows that are predicted by the thousand, in blocks, get what each gets alone") {
-  const Regression fit(kernel_of(2, 1.5), inputs(12, 2, 1), inputs(12, 1, 2), {.ridge = {0.01}});
-  const Tensor x = inputs(2300, 2, 3);
+  const Regression fit(kernel_of(2, 1.5), draw_points(12, 2, 1), draw_points(12, 1, 2),
+                       {.ridge = {0.01}});
+  const Tensor x = draw_points(2300, 2, 3);
   const std::vector<double> means = fit.predict(x).to_vector<double>(),
                             variances = fit.variance(x).to_vector<double>();
   REQUIRE(means.size() == 2300);
@@ -252,10 +254,10 @@ TEST_CASE("rows that are predicted by the thousand, in blocks, get what each get
 }
 
 TEST_CASE("no rows to predict give no predictions") {
-  const Regression r(kernel_of(2, 1), inputs(5, 2, 1), inputs(5, 3, 2));
-  CHECK(r.predict(inputs(0, 2, 1)).shape() == Shape{0, 3});
-  CHECK(r.variance(inputs(0, 2, 1)).shape() == Shape{0});
-  CHECK(r.ensemble_covariance(*kernel_of(2, 2), inputs(0, 2, 1)).shape() == Shape{0, 0});
+  const Regression r(kernel_of(2, 1), draw_points(5, 2, 1), draw_points(5, 3, 2));
+  CHECK(r.predict(draw_points(0, 2, 1)).shape() == Shape{0, 3});
+  CHECK(r.variance(draw_points(0, 2, 1)).shape() == Shape{0});
+  CHECK(r.ensemble_covariance(*kernel_of(2, 2), draw_points(0, 2, 1)).shape() == Shape{0, 0});
 }
 
 TEST_CASE("kernel regression on the GPU is that on the CPU") {
@@ -265,7 +267,7 @@ TEST_CASE("kernel regression on the GPU is that on the CPU") {
   const auto on_gpu =
       std::make_shared<InfiniteKernel>(net, 3, InfiniteKernelOptions{.device = Device::cuda()});
   const Device device = Device::cuda();
-  const Tensor x = inputs(300, 3, 1), y = inputs(300, 2, 2), test = inputs(20, 3, 3);
+  const Tensor x = draw_points(300, 3, 1), y = draw_points(300, 2, 2), test = draw_points(20, 3, 3);
   for (DType factor : {DType::f32, DType::f64}) {
     const RegressionOptions options{.ridge = {.relative = 1e-3}, .factor = factor};
     const Regression cpu(on_cpu, x, y, options);

@@ -12,7 +12,7 @@
 #include "closed_kernel.h"
 
 using namespace keel;
-using test::column, test::inputs, test::kernel_of;
+using test::column, test::draw_points, test::kernel_of;
 
 namespace {
 
@@ -46,7 +46,7 @@ class ClosedKernelOnGpu : public test::ClosedKernel {
 }  // namespace
 
 TEST_CASE("repeated rows are refused by number without a ridge, and welcome with one") {
-  const Tensor x = column({3, 1, 3, 2, 1, 3, -0.0, 0.0}), y = inputs(8, 1, 2);
+  const Tensor x = column({3, 1, 3, 2, 1, 3, -0.0, 0.0}), y = draw_points(8, 1, 2);
   for (DType factor : {DType::f32, DType::f64}) {
     try {
       Regression(kernel_of(1, 1), x, y, {.factor = factor});
@@ -100,7 +100,7 @@ TEST_CASE("an indefinite kernel on the GPU is refused in the words of the CPU") 
   here->off_diagonal = there->off_diagonal = 1.5;
   std::vector<double> places(60);  // apart, but for rows 40 and 41
   for (int i = 0; i < 60; ++i) places[i] = i == 41 ? 400.1 : 10.0 * i;
-  const Tensor x = column(places), y = inputs(60, 1, 2);
+  const Tensor x = column(places), y = draw_points(60, 1, 2);
   for (DType factor : {DType::f32, DType::f64}) {
     const std::string wanted = message_of([&] { Regression(here, x, y, {.factor = factor}); });
     CHECK(wanted.find("pivot 41") != std::string::npos);
@@ -117,7 +117,7 @@ TEST_CASE("a smooth kernel without a ridge is refused, not answered with noise")
   for (int i = 0; i < 100; ++i) points[i] = 0.01 * i;
   for (DType factor : {DType::f32, DType::f64})
     CHECK_THROWS_AS(
-        Regression(kernel_of(1, 1), column(points), inputs(100, 1, 2), {.factor = factor}),
+        Regression(kernel_of(1, 1), column(points), draw_points(100, 1, 2), {.factor = factor}),
         NotPositiveDefinite);
 }
 
@@ -171,12 +171,12 @@ TEST_CASE("a kernel that float32 does not hold is refused for it, unless double 
 
 TEST_CASE("misfits are refused with sizes") {
   const auto kernel = kernel_of(2, 1);
-  const Tensor x = inputs(4, 2, 1), y = inputs(4, 1, 2);
-  CHECK(message_of([&] { Regression(kernel, inputs(4, 3, 1), y); }) ==
+  const Tensor x = draw_points(4, 2, 1), y = draw_points(4, 1, 2);
+  CHECK(message_of([&] { Regression(kernel, draw_points(4, 3, 1), y); }) ==
         "regression: got x [4, 3], wanted [n, 2]");
-  CHECK(message_of([&] { Regression(kernel, x, inputs(5, 1, 1)); }) ==
+  CHECK(message_of([&] { Regression(kernel, x, draw_points(5, 1, 1)); }) ==
         "regression: got y [5, 1], wanted [4, targets]");
-  CHECK(message_of([&] { Regression(kernel, inputs(0, 2, 1), inputs(0, 1, 1)); }) ==
+  CHECK(message_of([&] { Regression(kernel, draw_points(0, 2, 1), draw_points(0, 1, 1)); }) ==
         "regression: got no rows, wanted at least one");
   CHECK(message_of([&] { Regression(kernel, x.to(DType::f32), y.to(DType::f32)); }) ==
         "regression: got float32 data, wanted float64");

@@ -13,7 +13,7 @@
 #include "closed_kernel.h"
 
 using namespace keel;
-using test::ClosedKernel, test::inputs;
+using test::ClosedKernel, test::draw_points;
 
 namespace {
 
@@ -21,14 +21,14 @@ using std::int64_t;
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
-struct Problem {
+struct DrawnProblem {
   std::shared_ptr<ClosedKernel> kernel = std::make_shared<ClosedKernel>(2, 0.5, 3);
-  Tensor x = inputs(25, 2, 1), y = inputs(25, 2, 2), test = inputs(6, 2, 3);
+  Tensor x = draw_points(25, 2, 1), y = draw_points(25, 2, 2), test = draw_points(6, 2, 3);
   TrainingDynamics dynamics{kernel, x, y};
 };
 
 /// Gradient descent on f at the training points and at `test`, step by step.
-Tensor descend(const Problem& p, int steps, double step_size) {
+Tensor descend(const DrawnProblem& p, int steps, double step_size) {
   const int64_t n = 25, m = 6, k = 2;
   std::vector<double> f(n * k, 0.0), g(m * k, 0.0);
   const std::vector<double> y = p.y.to_vector<double>();
@@ -50,7 +50,7 @@ Tensor descend(const Problem& p, int steps, double step_size) {
 }  // namespace
 
 TEST_CASE("before training f is 0, and its covariance that of the initialisation") {
-  const Problem p;
+  const DrawnProblem p;
   const ClosedKernel nngp(2, 2);
   const Tensor initial = Tensor::empty({6, 6}, DType::f64);
   nngp.gram(*nngp.points(p.test), *nngp.points(p.test), initial);
@@ -63,7 +63,7 @@ TEST_CASE("before training f is 0, and its covariance that of the initialisation
 }
 
 TEST_CASE("after training for ever f is that of kernel regression") {
-  const Problem p;
+  const DrawnProblem p;
   const ClosedKernel nngp(2, 2);
   const Regression solved(p.kernel, p.x, p.y, {.factor = DType::f64});
   CHECK(solved.smallest_eigenvalue() ==
@@ -80,7 +80,7 @@ TEST_CASE("after training for ever f is that of kernel regression") {
 }
 
 TEST_CASE("descent in closed form is descent step by step") {
-  const Problem p;
+  const DrawnProblem p;
   const double stable = p.dynamics.largest_stable_step();
   for (double share : {0.01, 0.5, 0.75, 0.99})  // from 0.5 on some eigenvectors overshoot
     for (int steps : {1, 2, 50}) {
@@ -94,7 +94,7 @@ TEST_CASE("descent in closed form is descent step by step") {
 }
 
 TEST_CASE("many small steps are the flow") {
-  const Problem p;
+  const DrawnProblem p;
   const auto flow = TrainingTime::flow(2, 0.25);
   double before = 0;
   for (int64_t steps : {100, 1000, 10000}) {
@@ -166,6 +166,6 @@ TEST_CASE("training dynamics refuse what is not finite, and no rows") {
   const Tensor bad = Tensor::from(std::vector<double>{0, kForever}, {2, 1});
   CHECK(message_of([&] { TrainingDynamics(kernel, bad, bad); }) ==
         "training_dynamics: x is inf in row 1 (from 0)");
-  CHECK(message_of([&] { TrainingDynamics(kernel, inputs(0, 1, 1), inputs(0, 1, 2)); }) ==
+  CHECK(message_of([&] { TrainingDynamics(kernel, draw_points(0, 1, 1), draw_points(0, 1, 2)); }) ==
         "training_dynamics: got no rows, wanted at least one");
 }

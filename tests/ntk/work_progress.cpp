@@ -17,7 +17,7 @@
 #include "closed_kernel.h"
 
 using namespace keel;
-using test::inputs;
+using test::draw_points;
 
 namespace {
 
@@ -75,11 +75,11 @@ void check_kernel(const Kernel& kernel, const Tensor& x, DType dtype, std::size_
 TEST_CASE("work progress: kernels of infinite and of finite width") {
   {
     const ThreadLimit one(1);  // several come by as many tiles each as the machine lets them
-    check_kernel(InfiniteKernel("dense(8) layernorm relu dense(1)", 3), inputs(400, 3, 1),
+    check_kernel(InfiniteKernel("dense(8) layernorm relu dense(1)", 3), draw_points(400, 3, 1),
                  DType::f32, 5);
   }
   // Strips of 512 rows need a matrix that is wide enough to be worth them.
-  const Tensor many = inputs(2100, 3, 2);  // two strips of 2^22 entries
+  const Tensor many = draw_points(2100, 3, 2);  // two strips of 2^22 entries
   for (const int64_t members : {1, 2})
     for (DType dtype : {DType::f32, DType::f64})
       check_kernel(
@@ -91,7 +91,7 @@ TEST_CASE("work progress: kernels of infinite and of finite width") {
 
 TEST_CASE("work progress: conjugate gradients tell the logarithm of the residual") {
   const int64_t n = 60;
-  const Tensor b = inputs(n, 2, 1);
+  const Tensor b = draw_points(n, 2, 1);
   const LinearMap matrix = [&](const Tensor& v) {  // eigenvalues 1, 2, ..., 60
     const Tensor w = v.clone();
     for (int64_t i = 0; i < w.elements(); ++i)
@@ -117,7 +117,8 @@ TEST_CASE("work progress: conjugate gradients tell the logarithm of the residual
 
 TEST_CASE("work progress: a regression goes from stage to stage, and ends where it is told to") {
   const auto kernel = std::make_shared<InfiniteKernel>("dense(8) layernorm relu dense(1)", 3);
-  const Tensor x = inputs(600, 3, 1), y = inputs(600, 1, 2), test = inputs(1500, 3, 3);
+  const Tensor x = draw_points(600, 3, 1), y = draw_points(600, 1, 2),
+               test = draw_points(1500, 3, 3);
   for (DType factor : {DType::f32, DType::f64}) {
     RegressionOptions options{.ridge = {.relative = 1e-3}, .factor = factor};
     const Regression quiet(kernel, x, y, options);
