@@ -217,6 +217,7 @@ void check_trained(const CLI::App& app) {
 std::string tail_hint(const TrainedChoice& choice, const Context& context) {
   Context quiet = context;
   quiet.options.quiet = true;
+  // Without modules, which an end needs to be read, SPEC alone tells.
   const auto works = [&](bool tail) {
     try {
       const Spec spec = tail ? parse_tail(choice.net) : parse_spec(choice.net);

@@ -20,8 +20,9 @@ struct TrainedChoice {
 /// mode needs.
 void check_trained(const CLI::App& app);
 
-/// What to add to an error of a whole net's, in reading its file or in run_trained(): "; ..." where
-/// the same SPEC and modules would do with --tail, "" elsewhere.
+/// Of a net that was taken for a whole one, what to add to an error of its file or of
+/// run_trained():
+/// "; ..." where the same SPEC and modules would do with --tail, "" elsewhere.
 std::string tail_hint(const TrainedChoice& choice, const Context& context);
 
 /// `file` is what was read from choice.weights.

@@ -13,7 +13,7 @@ using namespace keel;
 
 namespace {
 
-const double kAtInfinity = std::numeric_limits<double>::infinity();
+const double kInfinity = std::numeric_limits<double>::infinity();
 
 Supremum supremum(const std::string& net, double b, double first_sigma_w2 = 1,
                   Parameterisation parameterisation = Parameterisation::ntk,
@@ -33,8 +33,8 @@ TEST_CASE("suprema of the paper's nets") {
   for (double b : {0.01, 0.3}) {
     const Supremum none = supremum("dense(8) relu dense(8) relu dense(1)", b);
     CHECK_FALSE(none.bounded);
-    CHECK(none.value == kAtInfinity);
-    CHECK(none.limit == kAtInfinity);
+    CHECK(none.value == kInfinity);
+    CHECK(none.limit == kInfinity);
     CHECK(none.growth == 2);
 
     const Supremum first = supremum("dense(8) " + kNorm + "relu dense(8) relu dense(1)", b);
@@ -47,7 +47,7 @@ TEST_CASE("suprema of the paper's nets") {
     CHECK(second.bounded);
     CHECK(second.value == doctest::Approx(3 + b).epsilon(2e-6));
     CHECK(second.limit == doctest::Approx(3 + b).epsilon(1e-13));
-    CHECK(second.at == kAtInfinity);
+    CHECK(second.at == kInfinity);
 
     const double every = 1 + b + (2 + b) / (1 + b);
     const Supremum all =
@@ -73,7 +73,7 @@ TEST_CASE("with eps = 0 and no biases some kernels grow without limit towards x 
   const Supremum found =
       supremum("dense(8) " + kNorm + "relu dense(1)", 0, 1, Parameterisation::standard);
   CHECK_FALSE(found.bounded);
-  CHECK(found.value == kAtInfinity);
+  CHECK(found.value == kInfinity);
   CHECK(found.at == 0);
   CHECK(found.growth == 0);
   CHECK(std::isfinite(found.limit));
@@ -200,7 +200,7 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
             for (int i = -200; i <= 200; ++i)
               most = std::max(most, kernel.diagonal(found.at * std::exp(i * 1e-5)));
           CHECK(most <= found.value);
-          const double reached = found.at == kAtInfinity ? found.limit : kernel.diagonal(found.at);
+          const double reached = found.at == kInfinity ? found.limit : kernel.diagonal(found.at);
           CHECK(reached >= found.value * (1 - 2e-6));
           CHECK(kernel.diagonal(1e30) == doctest::Approx(found.limit));
         }
