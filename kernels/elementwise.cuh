@@ -12,6 +12,21 @@ namespace keel {
 
 enum class Saves { input, output };
 
+/// A number of a Function's own, kept in both types: a GPU converts no double for each element.
+class Constant {
+ public:
+  explicit Constant(double value) : single_(static_cast<float>(value)), double_(value) {}
+  template <class T>
+  KEEL_HD T as() const {
+    if constexpr (sizeof(T) == sizeof(float)) return single_;
+    return static_cast<T>(double_);
+  }
+
+ private:
+  float single_;
+  double double_;
+};
+
 template <class T, class Function>
 struct MapElements {
   using Scalar = T;

@@ -7,21 +7,15 @@ namespace {
 
 struct LeakyRelu {
   static constexpr Saves kSaves = Saves::output;  // of x's sign; the next op keeps it anyway
-  float slope;
-  double precise_slope;  // a GPU converts no double for each element
+  Constant slope;
 
   template <class T>
-  KEEL_HD T below() const {
-    if constexpr (sizeof(T) == sizeof(float)) return slope;
-    return static_cast<T>(precise_slope);
-  }
-  template <class T>
   KEEL_HD T value(T x) const {
-    return x < 0 ? below<T>() * x : x;
+    return x < 0 ? slope.as<T>() * x : x;
   }
   template <class T>
   KEEL_HD T derivative(T y) const {
-    return y <= 0 ? below<T>() : T(1);
+    return y <= 0 ? slope.as<T>() : T(1);
   }
 };
 
@@ -29,7 +23,7 @@ struct LeakyRelu {
 
 Var leaky_relu(const Var& x, double slope) {
   check(slope >= 0 && slope <= 1, "leaky_relu", "got slope {}, wanted 0 to 1", slope);
-  return elementwise("leaky_relu", x, LeakyRelu{static_cast<float>(slope), slope});
+  return elementwise("leaky_relu", x, LeakyRelu{Constant(slope)});
 }
 
 }  // namespace keel

@@ -15,12 +15,13 @@ namespace keel {
 namespace {
 
 [[noreturn]] void refuse(const LayerSpec& spec) {
-  fail("activation", "got {}, wanted relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus or elu",
+  fail("activation",
+       "got {}, wanted relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus, elu or selu",
        spec_text({spec}));
 }
 
-// Nothing of elu, whose expectations are no mixture's: they want the bivariate normal distribution
-// at ends other than 0.
+// Nothing of elu and selu, whose expectations are no mixture's: they want the bivariate normal
+// distribution at ends other than 0.
 std::optional<KernelMap> map_of(const LayerSpec& spec) {
   KernelMap map;
   switch (spec.kind) {
@@ -52,6 +53,7 @@ std::optional<KernelMap> map_of(const LayerSpec& spec) {
       map.mixture = kLogisticMixture;
       break;
     case LayerKind::elu:
+    case LayerKind::selu:
       return std::nullopt;
     default:
       refuse(spec);
@@ -65,6 +67,8 @@ ActivationLayer::ActivationLayer(const LayerSpec& spec) : spec_(spec) {
   map_of(spec);  // refuses other kinds
   check(spec.slope >= 0 && spec.slope <= 1, "activation", "got slope {}, wanted 0 to 1",
         spec.slope);
+  check(spec.alpha >= 0 && spec.alpha <= 100, "activation", "got alpha {}, wanted 0 to 100",
+        spec.alpha);
 }
 
 Var ActivationLayer::apply(const Var& x, std::span<const Var>) const {
@@ -84,7 +88,9 @@ Var ActivationLayer::apply(const Var& x, std::span<const Var>) const {
     case LayerKind::softplus:
       return softplus(x);
     case LayerKind::elu:
-      return elu(x);
+      return elu(x, spec_.alpha);
+    case LayerKind::selu:
+      return selu(x);
     default:
       refuse(spec_);
   }

@@ -1,4 +1,4 @@
-// relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus, elu: element by element, without
+// relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus, elu, selu: element by element, without
 // parameters.
 #pragma once
 

@@ -13,8 +13,9 @@ namespace keel {
 namespace {
 
 constexpr const char* kKnown =
-    "dense(width), relu, leakyrelu(slope=0.01), gelu, silu, tanh, sigmoid, softplus, elu, "
-    "identity, batchnorm, rmsnorm, layernorm, layernorm(affine=0, eps=0) or residual(words)";
+    "dense(width), relu, leakyrelu(slope=0.01), gelu, silu, tanh, sigmoid, softplus, "
+    "elu(alpha=1), selu, identity, batchnorm, rmsnorm, layernorm, layernorm(affine=0, eps=0) or "
+    "residual(words)";
 constexpr std::string_view kIdentity = "identity", kResidual = "residual";
 constexpr const char* kOfNorm = "affine=0|1 or eps=value";
 
@@ -23,17 +24,13 @@ constexpr struct {
   LayerKind kind;
   const char* name;
   const char* options;  // none: nullptr
-} kNames[] = {{LayerKind::relu, "relu", nullptr},
-              {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
-              {LayerKind::gelu, "gelu", nullptr},
-              {LayerKind::silu, "silu", nullptr},
-              {LayerKind::tanh, "tanh", nullptr},
-              {LayerKind::sigmoid, "sigmoid", nullptr},
-              {LayerKind::softplus, "softplus", nullptr},
-              {LayerKind::elu, "elu", nullptr},
-              {LayerKind::layernorm, "layernorm", kOfNorm},
-              {LayerKind::rmsnorm, "rmsnorm", kOfNorm},
-              {LayerKind::batchnorm, "batchnorm", kOfNorm}};
+} kNames[] = {
+    {LayerKind::relu, "relu", nullptr},         {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
+    {LayerKind::gelu, "gelu", nullptr},         {LayerKind::silu, "silu", nullptr},
+    {LayerKind::tanh, "tanh", nullptr},         {LayerKind::sigmoid, "sigmoid", nullptr},
+    {LayerKind::softplus, "softplus", nullptr}, {LayerKind::elu, "elu", "alpha=value"},
+    {LayerKind::selu, "selu", nullptr},         {LayerKind::layernorm, "layernorm", kOfNorm},
+    {LayerKind::rmsnorm, "rmsnorm", kOfNorm},   {LayerKind::batchnorm, "batchnorm", kOfNorm}};
 
 LayerSpec parse_dense(const SpecWord& word) {
   LayerSpec layer{.kind = LayerKind::dense};
@@ -50,15 +47,18 @@ void parse_option(const SpecWord& word, std::string_view option, const char* wan
   const std::string_view name = trim(option.substr(0, equals));
   const std::string_view value =
       equals == option.npos ? std::string_view() : trim(option.substr(equals + 1));
-  const bool leaky = layer.kind == LayerKind::leakyrelu;
-  if (name == "affine" && !leaky) {
+  const bool leaky = layer.kind == LayerKind::leakyrelu, elu = layer.kind == LayerKind::elu;
+  if (name == "affine" && !leaky && !elu) {
     check(value == "0" || value == "1", "spec",
           "got affine '{}' in {}, wanted affine=0 or affine=1", shown(value), word.at());
     layer.affine = value == "1";
   } else if (name == "slope" && leaky) {
     check(parse_whole(value, layer.slope) && layer.slope >= 0 && layer.slope <= 1, "spec",
           "got slope '{}' in {}, wanted a number from 0 to 1", shown(value), word.at());
-  } else if (name == "eps" && !leaky) {
+  } else if (name == "alpha" && elu) {
+    check(parse_whole(value, layer.alpha) && layer.alpha >= 0 && layer.alpha <= 100, "spec",
+          "got alpha '{}' in {}, wanted a number from 0 to 100", shown(value), word.at());
+  } else if (name == "eps" && !leaky && !elu) {
     check(parse_whole(value, layer.eps) && std::isfinite(layer.eps) && layer.eps >= 0, "spec",
           "got eps '{}' in {}, wanted a number >= 0", shown(value), word.at());
   } else {
@@ -150,6 +150,7 @@ std::string layer_text(const LayerSpec& layer) {
   if (!layer.affine) add("affine=0");
   if (layer.eps != default_eps(layer.kind)) add(fmt::format("eps={}", layer.eps));
   if (layer.slope != LayerSpec().slope) add(fmt::format("slope={}", layer.slope));
+  if (layer.alpha != LayerSpec().alpha) add(fmt::format("alpha={}", layer.alpha));
   return options.empty() ? name_of(layer.kind)
                          : fmt::format("{}({})", name_of(layer.kind), options);
 }

@@ -20,6 +20,7 @@ enum class LayerKind {
   sigmoid,
   softplus,
   elu,
+  selu,
   layernorm,
   rmsnorm,
   batchnorm,
@@ -52,6 +53,7 @@ struct LayerSpec {
   bool affine = true;           ///< of a norm: with gain and bias; rmsnorm: with gain
   double eps = 1e-5;            ///< of a norm: added to variance, or mean square; see default_eps
   double slope = 0.01;          ///< leakyrelu: of numbers below 0, from 0 to 1
+  double alpha = 1;             ///< elu: what it goes on to below 0 is -alpha; from 0 to 100
   std::int64_t identities = 0;  ///< words `identity` ahead of it; add: of the end
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
@@ -61,11 +63,11 @@ using Spec = std::vector<LayerSpec>;
 bool has_residual(const Spec& spec);
 
 /// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), gelu, silu, tanh, sigmoid,
-/// softplus, elu, layernorm or layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the
-/// same options, and residual(words), x + words(x), separated by blanks; the first, but for
-/// batchnorms, and the last are dense. A word `identity` does nothing, and only counts where layers
-/// are numbered: it stands for a Dropout or Flatten of PyTorch's. Throws keel::Error that quotes
-/// the wrong word, and what check_residuals() throws.
+/// softplus, elu or elu(alpha=value), selu, layernorm or layernorm(affine=0|1, eps=value), rmsnorm
+/// and batchnorm with the same options, and residual(words), x + words(x), separated by blanks; the
+/// first, but for batchnorms, and the last are dense. A word `identity` does nothing, and only
+/// counts where layers are numbered: it stands for a Dropout or Flatten of PyTorch's. Throws
+/// keel::Error that quotes the wrong word, and what check_residuals() throws.
 Spec parse_spec(std::string_view text);
 
 /// As parse_spec(), of the end of a larger net: any word but a residual may be the first, and takes

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../core/error.h"
+#include "../kernels/elu.h"
 
 namespace keel {
 namespace {
@@ -15,12 +16,16 @@ double nearest_to_zero(double a, double b) { return std::min(a > 0 ? a : b < 0 ?
 
 Activation::Activation(const LayerSpec& layer)
     : kind(layer.kind), slope(layer.kind == LayerKind::leakyrelu ? layer.slope : 0) {
-  const bool known = kinked() || bounds_units(kind) || kind == LayerKind::gelu ||
-                     kind == LayerKind::silu || kind == LayerKind::softplus ||
-                     kind == LayerKind::elu;
-  check(known && slope >= 0 && slope <= 1, "activation",
+  if (kind == LayerKind::elu) alpha = layer.alpha;
+  if (kind == LayerKind::selu) {
+    alpha = kSeluScale * kSeluAlpha;
+    above = kSeluScale;
+  }
+  const bool known = kinked() || bounds_units(kind) || is_elu() || kind == LayerKind::gelu ||
+                     kind == LayerKind::silu || kind == LayerKind::softplus;
+  check(known && slope >= 0 && slope <= 1 && alpha >= 0 && alpha <= 100, "activation",
         "got {}, wanted relu, leakyrelu of a slope from 0 to 1, gelu, silu, tanh, sigmoid, "
-        "softplus or elu",
+        "softplus, elu of an alpha from 0 to 100 or selu",
         spec_text({layer}));
 }
 
@@ -39,23 +44,24 @@ double Activation::operator()(double z) const {
     case LayerKind::softplus:
       return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z)));
     case LayerKind::elu:
-      return z > 0 ? z : std::expm1(z);
+    case LayerKind::selu:
+      return z > 0 ? above * z : alpha * std::expm1(z);
     default:
       return z > 0 ? z : slope * z;
   }
 }
 
-// |phi(z)| <= |z| for gelu, silu, tanh and elu, which is never below -1.
+// |phi(z)| <= |z| for gelu, silu and tanh, and |exp(z) - 1| for z < 0, which is never above 1.
 double Activation::largest(double a, double b) const {
   if (kind == LayerKind::sigmoid || kind == LayerKind::softplus) return (*this)(b);  // they rise
-  if (kind == LayerKind::elu) return std::max(b, std::min(-a, 1.0));
+  if (is_elu()) return std::max(above * b, alpha * std::min(-a, 1.0));
   const double farthest = std::max(std::abs(a), std::abs(b));
   return kind == LayerKind::tanh ? std::min(farthest, 1.0) : farthest;
 }
 
 // |gelu'| is at most 1.1290, |silu'| 1.0999; tanh' = 1 - t^2, t = tanh|z|, at most 4 exp(-2 |z|);
-// sigmoid' = s (1 - s), at most exp(-|z|); softplus' = s, which rises, and so does elu', exp(z)
-// below 0.
+// sigmoid' = s (1 - s), at most exp(-|z|); softplus' = s, which rises, and so does elu' below 0,
+// alpha exp(z).
 double Activation::steepest(double a, double b) const {
   switch (kind) {
     case LayerKind::tanh:
@@ -63,8 +69,11 @@ double Activation::steepest(double a, double b) const {
     case LayerKind::sigmoid:
       return std::min(0.25, std::exp(-nearest_to_zero(a, b)));
     case LayerKind::softplus:
-    case LayerKind::elu:
       return std::min(1.0, std::exp(std::min(b, 0.0)));
+    case LayerKind::elu:
+    case LayerKind::selu:
+      if (b > 0) return a > 0 ? above : std::max(above, alpha);
+      return alpha * std::exp(b);
     default:
       return 1.13;
   }
@@ -73,7 +82,9 @@ double Activation::steepest(double a, double b) const {
 // gelu'' = (2 - z^2) pdf(z) falls from 0.798 and, past |z| = 2, in size. silu'' =
 // s (1 - s) (2 - z tanh(z/2)) is at most 1/2, and past 2 at most |z| exp(-|z|), which falls.
 // |tanh''| = 2 t (1 - t^2) is at most 0.7699. |sigmoid''| = s (1 - s) |1 - 2 s| is at most 0.0963.
-// elu'' is exp(z) below 0 and 0 above; that it jumps there is no matter, as elu' does not.
+// elu'' is alpha exp(z) below 0 and 0 above; that it jumps there is no matter, as elu' does not
+// where alpha is 1. Of another alpha, elu' does: what bounds by elu'' begins and ends its intervals
+// at 0.
 double Activation::curvature(double a, double b) const {
   const double nearest = nearest_to_zero(a, b);
   switch (kind) {
@@ -86,7 +97,8 @@ double Activation::curvature(double a, double b) const {
     case LayerKind::softplus:
       return std::min(0.25, std::exp(-nearest));
     case LayerKind::elu:
-      return a > 0 ? 0 : std::exp(std::min(b, 0.0));
+    case LayerKind::selu:
+      return a > 0 ? 0 : alpha * std::exp(std::min(b, 0.0));
     default:
       break;
   }
@@ -96,6 +108,7 @@ double Activation::curvature(double a, double b) const {
 
 double Activation::spread(double scale) const {
   if (kind == LayerKind::sigmoid) return std::min(0.25 * scale, 1.0);
+  if (is_elu()) return std::max(above, alpha) * scale;
   return kind == LayerKind::tanh ? std::min(scale, 2.0) : scale;
 }
 
@@ -125,8 +138,10 @@ std::optional<double> Activation::least() const {
     case LayerKind::silu:  // at -1.278
       return -0.27847;
     case LayerKind::tanh:
-    case LayerKind::elu:
       return -1;
+    case LayerKind::elu:
+    case LayerKind::selu:
+      return -alpha;
     default:
       return std::nullopt;
   }

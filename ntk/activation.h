@@ -8,10 +8,12 @@
 
 namespace keel {
 
-/// relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus or elu, in double.
+/// relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus, elu or selu, in double.
 struct Activation {
   LayerKind kind = LayerKind::relu;
   double slope = 0;  ///< of relu and leakyrelu below 0; 1: the identity
+  double alpha = 0;  ///< of elu and selu, which is alpha (exp(z) - 1) below 0
+  double above = 1;  ///< the slope above 0 of what are lines there; selu's is not 1
 
   Activation() = default;
   /// Throws keel::Error for another kind of layer.
@@ -25,7 +27,10 @@ struct Activation {
   /// relu and leakyrelu: two lines, which meet at 0.
   bool kinked() const { return kind == LayerKind::relu || kind == LayerKind::leakyrelu; }
 
-  /// Of one that is not kinked, no less than sup |phi|, |phi'| and |phi''| over [a, b].
+  bool is_elu() const { return kind == LayerKind::elu || kind == LayerKind::selu; }
+
+  /// Of one that is not kinked, no less than sup |phi|, |phi'| and |phi''| over [a, b]; the last of
+  /// elu and selu but for 0, where the slope may jump.
   double largest(double a, double b) const;
   double steepest(double a, double b) const;
   double curvature(double a, double b) const;
@@ -36,7 +41,8 @@ struct Activation {
   /// What phi stays in where z stays in [a, b].
   Interval range(double a, double b) const;
 
-  /// What phi(z) is more than relu's, or leakyrelu's, of z; nothing where no two numbers bound it.
+  /// What phi(z) is more than relu's, or leakyrelu's, of `above` z; nothing where no two numbers
+  /// bound it.
   std::optional<Interval> beside_relu() const;
 
   /// What phi is never below; nothing where there is no such number.

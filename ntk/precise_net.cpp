@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "../core/max_or_nan.h"
+#include "../kernels/elu.h"
 
 namespace keel {
 namespace {
@@ -84,7 +85,9 @@ Wide activated(const LayerSpec& phi, const Wide& z) {
     case LayerKind::softplus:  // z or 0, and ln(1 + exp(-|z|))
       return (z.high > 0 ? z : Wide{}) + Wide{std::log1p(std::exp(-std::abs(z.high))), 0};
     case LayerKind::elu:
-      return z.high > 0 ? z : Wide{std::expm1(z.high), 0};
+      return z.high > 0 ? z : Wide{phi.alpha * std::expm1(z.high), 0};
+    case LayerKind::selu:
+      return z.high > 0 ? z * kSeluScale : Wide{kSeluScale * kSeluAlpha * std::expm1(z.high), 0};
     default:
       return z * (1 / (1 + std::exp(-z.high)));
   }

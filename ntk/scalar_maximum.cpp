@@ -44,6 +44,7 @@ ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMax
   struct Cell {
     double low, high, at_low, at_high;
   };
+  // One is at 0, where a slope may jump.
   constexpr std::array<double, 9> kCuts = {-6, -3, -1.5, -0.75, 0, 0.75, 1.5, 3, 6};
   constexpr int kCells = 64, kMost = 4000;
   std::array<Cell, kCells> stack;

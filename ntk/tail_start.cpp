@@ -126,8 +126,10 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
       return std::nullopt;
     Affine first = std::move(maps.back());
     maps.pop_back();
-    const Affine map = all_after(std::move(first));
+    Affine map = all_after(std::move(first));
     if (!large || cancels(map)) return std::nullopt;
+    for (auto* all : {&map.weight, &map.bias, &map.weight_sizes, &map.bias_sizes})
+      for (double& each : *all) each *= phi.above;
     std::optional<Tail> any = homogeneous(map, set.generators, phi.kinked() ? phi.slope : 0);
     if (!any) return std::nullopt;
     return Before{std::move(*any), true};

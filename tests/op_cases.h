@@ -58,9 +58,30 @@ inline std::vector<OpCase> every_op_case() {
       {.name = "elu",
        .inputs = one,
        .op = [](V v) { return elu(v[0]); },
-       .expected = [](const A& a) { return oracle::elu(a[0]); },
+       .expected = [](const A& a) { return oracle::elu(a[0], 1); },
        .tolerance = 5e-7,
        .bad_call = [] { elu(Tensor()); },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "elu, alpha",
+       .inputs = one,
+       .op = [](V v) { return elu(v[0], 0.3); },
+       .expected = [](const A& a) { return oracle::elu(a[0], 0.3); },
+       .tolerance = 5e-7,
+       .bad_call =
+           [] {
+             elu(zeros({2, 3}), -1);
+           },
+       .complaint = "elu: got alpha -1, wanted 0 to 100"},
+      {.name = "selu",
+       .inputs = one,
+       .op = [](V v) { return selu(v[0]); },
+       .expected =
+           [](const A& a) {
+             return oracle::map(oracle::elu(a[0], 1.6732632423543772),
+                                [](double y) { return 1.0507009873554805 * y; });
+           },
+       .tolerance = 5e-7,
+       .bad_call = [] { selu(Tensor()); },
        .complaint = "tensor: used after it was moved from, or before it was filled"},
       {.name = "gelu",
        .inputs = one,

@@ -47,8 +47,8 @@ inline Array sigmoid(const Array& x) {
 inline Array softplus(const Array& x) {
   return map(x, [](double a) { return a > 30 ? a : std::log(1 + std::exp(a)); });
 }
-inline Array elu(const Array& x) {
-  return map(x, [](double a) { return a > 0 ? a : std::exp(a) - 1; });
+inline Array elu(const Array& x, double alpha) {
+  return map(x, [alpha](double a) { return a > 0 ? a : alpha * (std::exp(a) - 1); });
 }
 inline Array gelu(const Array& x) {
   return map(x, [](double a) { return 0.5 * a * (1 + std::erf(a / std::sqrt(2.0))); });

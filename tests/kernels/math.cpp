@@ -112,22 +112,26 @@ TEST_CASE("elu: values and derivatives at the ends of the number range") {
   const float nan = std::numeric_limits<float>::quiet_NaN(),
               infinite = std::numeric_limits<float>::infinity();
   const std::vector<float> ends{-infinite, -1e30f, -100, -1e-30f, 0, 1e-30f, 1e30f, infinite, nan};
-  const std::vector<float> values{-1, -1, -1, -1e-30f, 0, 1e-30f, 1e30f, infinite},
-      slopes{0, 0, 0, 1, 1, 1, 1, 1};
-  for (DType dtype : {DType::f32, DType::f64}) {
-    Tape tape;
-    const Var x = tape.leaf(Tensor::from(ends, {9}).to(dtype)), y = elu(x);
-    GradientSink gradients;
-    tape.backward(sum(y), gradients);
-    const std::vector<float> value = y.value().to_vector<float>(),
-                             d = gradients[x].to_vector<float>();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      CAPTURE(i);
-      CHECK(value[i] == values[i]);
-      CHECK(d[i] == slopes[i]);
+  for (const float alpha : {1.0f, 0.25f, 2.0f}) {
+    const std::vector<float> values{-alpha, -alpha, -alpha, -alpha * 1e-30f,
+                                    0,      1e-30f, 1e30f,  infinite},
+        slopes{0, 0, 0, alpha, alpha, 1, 1, 1};
+    for (DType dtype : {DType::f32, DType::f64}) {
+      CAPTURE(alpha);
+      Tape tape;
+      const Var x = tape.leaf(Tensor::from(ends, {9}).to(dtype)), y = elu(x, alpha);
+      GradientSink gradients;
+      tape.backward(sum(y), gradients);
+      const std::vector<float> value = y.value().to_vector<float>(),
+                               d = gradients[x].to_vector<float>();
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        CAPTURE(i);
+        CHECK(value[i] == values[i]);
+        CHECK(d[i] == slopes[i]);
+      }
+      CHECK(std::isnan(value[8]));
+      CHECK(std::isnan(d[8]));
     }
-    CHECK(std::isnan(value[8]));
-    CHECK(std::isnan(d[8]));
   }
 }
 

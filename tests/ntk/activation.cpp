@@ -17,7 +17,10 @@ TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
        {LayerSpec{.kind = LayerKind::relu}, LayerSpec{.kind = LayerKind::leakyrelu, .slope = 0.3},
         LayerSpec{.kind = LayerKind::gelu}, LayerSpec{.kind = LayerKind::silu},
         LayerSpec{.kind = LayerKind::tanh}, LayerSpec{.kind = LayerKind::sigmoid},
-        LayerSpec{.kind = LayerKind::softplus}, LayerSpec{.kind = LayerKind::elu}}) {
+        LayerSpec{.kind = LayerKind::softplus}, LayerSpec{.kind = LayerKind::elu},
+        LayerSpec{.kind = LayerKind::elu, .alpha = 0.3},
+        LayerSpec{.kind = LayerKind::elu, .alpha = 4}, LayerSpec{.kind = LayerKind::selu}}) {
+    CAPTURE(spec_text({layer}));
     const Activation phi = layer;
     const Vector ends = draws(200, 5);
     for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
@@ -30,7 +33,7 @@ TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
         CHECK(std::abs(value - phi(a)) <= 1.13 * phi.spread(z - a) + 1e-14);
         if (phi.least()) CHECK(value >= *phi.least());
         if (!phi.kinked()) CHECK(std::abs(value) <= phi.largest(a, b) + 1e-14);
-        const double relu = std::max(z, phi.kinked() ? phi.slope * z : 0.0);
+        const double relu = std::max(phi.above * z, phi.kinked() ? phi.slope * z : 0.0);
         if (const auto beside = phi.beside_relu()) {
           CHECK(value - relu >= beside->low);
           CHECK(value - relu <= beside->high);
@@ -54,6 +57,53 @@ TEST_CASE("activation: far out neither value nor slope leaves double") {
       CHECK(phi.steepest(z, z) <= 1);
       CHECK(phi.curvature(z, z) < 1e-300);
     }
+}
+
+TEST_CASE("activation: what bounds slopes and bends is no less than quotients of differences") {
+  for (const LayerSpec& layer :
+       {LayerSpec{.kind = LayerKind::gelu}, LayerSpec{.kind = LayerKind::silu},
+        LayerSpec{.kind = LayerKind::tanh}, LayerSpec{.kind = LayerKind::sigmoid},
+        LayerSpec{.kind = LayerKind::softplus}, LayerSpec{.kind = LayerKind::elu},
+        LayerSpec{.kind = LayerKind::elu, .alpha = 0.3},
+        LayerSpec{.kind = LayerKind::elu, .alpha = 4}, LayerSpec{.kind = LayerKind::selu}}) {
+    CAPTURE(spec_text({layer}));
+    const Activation phi = layer;
+    constexpr double kStep = 1e-3;
+    for (double a = -8; a < 8; a += 0.125)
+      for (double length : {0.125, 0.5, 2.0})
+        for (double z = a + kStep; z + kStep <= a + length; z += length / 16) {
+          CAPTURE(a);
+          CAPTURE(z);
+          const double b = a + length, before = phi(z - kStep), at = phi(z),
+                       behind = phi(z + kStep);
+          CHECK(std::abs(behind - before) <= 2 * kStep * phi.steepest(a, b) + 1e-14);
+          const bool corner = phi.is_elu() && z - kStep < 0 && z + kStep > 0;
+          if (!corner)
+            CHECK(std::abs(behind - 2 * at + before) <=
+                  kStep * kStep * phi.curvature(a, b) + 1e-14);
+        }
+  }
+}
+
+TEST_CASE("activation: selu keeps what is normal at mean 0 and variance 1") {
+  const Activation selu = LayerKind::selu;
+  constexpr double kStep = 1e-3;
+  double mean = 0, square = 0;
+  for (double z = -12; z < 12; z += kStep) {
+    const double value = selu(z + kStep / 2),
+                 mass = kStep * std::exp(-0.5 * std::pow(z + kStep / 2, 2)) / std::sqrt(2 * M_PI);
+    mean += mass * value;
+    square += mass * value * value;
+  }
+  CHECK(std::abs(mean) < 1e-6);
+  CHECK(square == doctest::Approx(1).epsilon(1e-6));
+}
+
+TEST_CASE("activation: an alpha that no elu has is refused") {
+  for (const double alpha : {-0.1, 100.5, std::nan("")})
+    CHECK(message_of([&] {
+            Activation{LayerSpec{.kind = LayerKind::elu, .alpha = alpha}};
+          }).find("elu of an alpha from 0 to 100") != std::string::npos);
 }
 
 TEST_CASE("activation: other layers are refused") {

@@ -6,7 +6,7 @@
 namespace keel {
 
 inline constexpr LayerKind kActivations[] = {
-    LayerKind::relu, LayerKind::gelu,    LayerKind::silu,     LayerKind::leakyrelu,
-    LayerKind::tanh, LayerKind::sigmoid, LayerKind::softplus, LayerKind::elu};
+    LayerKind::relu,    LayerKind::gelu,     LayerKind::silu, LayerKind::leakyrelu, LayerKind::tanh,
+    LayerKind::sigmoid, LayerKind::softplus, LayerKind::elu,  LayerKind::selu};
 
 }  // namespace keel

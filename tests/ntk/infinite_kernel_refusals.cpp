@@ -25,6 +25,9 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
       made("dense(3) layernorm identity elu dense(1)") ==
       "kernel_map: got 'elu' (word 4), which has no kernel of infinite width here, wanted another "
       "activation");
+  CHECK(made("dense(3) elu(alpha=0.5) dense(1)").find("got 'elu(alpha=0.5)' (word 2)") !=
+        std::string::npos);
+  CHECK(made("dense(3) selu dense(1)").find("got 'selu' (word 2)") != std::string::npos);
   // Of values that hardly vary nothing is left once their mean is taken away.
   for (const char* of : {"dense(3) sigmoid layernorm(eps=0) dense(1)",
                          "dense(3) relu dense(3) softplus rmsnorm layernorm(eps=1e-12) dense(1)"})

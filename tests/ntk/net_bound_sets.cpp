@@ -140,7 +140,7 @@ TEST_CASE("net_bound: behind a norm, norms within residuals are bounded by thems
         "dense(4) tanh residual(layernorm relu dense(4)) dense(1)",
         "dense(4) layernorm residual(layernorm dense(4)) relu dense(1)",
         "dense(4) layernorm residual(layernorm dense(4)) dense(3) gelu dense(3) relu dense(1)",
-        "dense(4) layernorm residual(layernorm elu dense(4)) dense(3) elu dense(1)",
+        "dense(4) layernorm residual(layernorm elu(alpha=2) dense(4)) dense(3) selu dense(1)",
         "dense(4) layernorm residual(layernorm dense(4)) residual(relu dense(4)) dense(1)"}) {
     CAPTURE(spec);
     const Net net = random_net(spec, 2, ++seed);

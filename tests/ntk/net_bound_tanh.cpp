@@ -87,7 +87,9 @@ TEST_CASE("net_bound: nothing in tanh's box, and no input, passes it; nor is it 
         "dense(6) tanh dense(5) leakyrelu dense(5) tanh dense(1)",
         "dense(1) sigmoid dense(3) relu dense(1)", "dense(9) sigmoid dense(8) sigmoid dense(1)",
         "dense(5) softplus dense(9) sigmoid dense(6) softplus dense(2)",
-        "dense(5) sigmoid tanh dense(1)", "dense(4) elu dense(6) tanh dense(5) elu dense(1)",
+        "dense(5) sigmoid tanh dense(1)",
+        "dense(4) elu dense(6) tanh dense(5) elu(alpha=0.3) dense(1)",
+        "dense(6) tanh dense(5) selu dense(4) elu(alpha=2) dense(1)",
         "dense(6) tanh dense(5) sigmoid dense(4) relu dense(1)"}) {
     CAPTURE(spec);
     const Net net = random_net(spec, 3, ++seed);
@@ -200,7 +202,9 @@ TEST_CASE("net_bound: a norm behind leaky relu has an image and no cone, behind 
                            "dense(9) tanh dense(12) layernorm dense(1)",
                            "dense(9) sigmoid dense(12) layernorm dense(1)",
                            "dense(6) softplus dense(12) layernorm dense(1)",
-                           "dense(6) elu dense(12) layernorm dense(1)"})
+                           "dense(6) elu dense(12) layernorm dense(1)",
+                           "dense(6) elu(alpha=2) dense(12) layernorm dense(1)",
+                           "dense(6) selu dense(12) layernorm dense(1)"})
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       CAPTURE(spec);
       CAPTURE(seed);

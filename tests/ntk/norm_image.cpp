@@ -36,7 +36,9 @@ const std::vector<std::string> kSpecs = {
     "dense(6) relu dense(9) rmsnorm relu dense(1)",
     "dense(6) rmsnorm gelu dense(9) rmsnorm relu dense(1)",
     "dense(6) softplus dense(12) layernorm softplus dense(1)",
-    "dense(6) elu dense(12) layernorm elu dense(1)",
+    "dense(6) elu dense(12) layernorm elu(alpha=3) dense(1)",
+    "dense(6) elu(alpha=0.3) dense(9) layernorm relu dense(1)",
+    "dense(6) selu dense(12) layernorm selu dense(1)",
     "dense(6) layernorm elu dense(9) layernorm relu dense(1)",
     "dense(6) layernorm softplus dense(9) layernorm sigmoid dense(1)",
 };

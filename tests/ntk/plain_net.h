@@ -64,8 +64,10 @@ inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
   for (std::int64_t i = 0; i < blocks; ++i) {
     dense(1 + dice.below(widest));
     if (dice.below(3) == 0 || (normed && i == sure)) norm();
-    if (dice.below(4) > 0)
+    if (dice.below(4) > 0) {
       spec.push_back({.kind = kActivations[dice.below(std::ssize(kActivations))]});
+      if (spec.back().kind == LayerKind::elu) spec.back().alpha = 0.4 * static_cast<double>(i + 1);
+    }
     if (dice.below(5) == 0) norm();
     if (dice.below(4) == 0) passed_by = residual(dice, spec, norm, kActivations) || passed_by;
   }
@@ -165,7 +167,9 @@ class Plain {
     if (kind == LayerKind::tanh) return std::tanh(z);
     if (kind == LayerKind::sigmoid) return 1 / (1 + std::exp(-z));
     if (kind == LayerKind::softplus) return z > 30 ? z : std::log1p(std::exp(z));
-    if (kind == LayerKind::elu) return z > 0 ? z : std::exp(z) - 1;
+    if (kind == LayerKind::elu) return z > 0 ? z : layer.alpha * (std::exp(z) - 1);
+    if (kind == LayerKind::selu)
+      return 1.0507009873554805 * (z > 0 ? z : 1.6732632423543772 * (std::exp(z) - 1));
     if (kind == LayerKind::gelu) return 0.5 * z * std::erfc(-z / std::sqrt(2.0));
     return z / (1 + std::exp(-z));
   }
@@ -175,7 +179,9 @@ class Plain {
     if (kind == LayerKind::relu) return z > 0;
     if (kind == LayerKind::leakyrelu) return z > 0 ? 1 : layer.slope;
     if (kind == LayerKind::tanh) return 1 - std::tanh(z) * std::tanh(z);
-    if (kind == LayerKind::elu) return z > 0 ? 1 : std::exp(z);
+    if (kind == LayerKind::elu) return z > 0 ? 1 : layer.alpha * std::exp(z);
+    if (kind == LayerKind::selu)
+      return 1.0507009873554805 * (z > 0 ? 1 : 1.6732632423543772 * std::exp(z));
     if (kind == LayerKind::gelu)
       return 0.5 * std::erfc(-z / std::sqrt(2.0)) + z * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
     const double sigmoid = 1 / (1 + std::exp(-z));

@@ -22,7 +22,8 @@ TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
       CAPTURE(seed);
       const double slope = seed % 2 == 0 ? 0.3 : 1;
       const Vector r = draws(10, seed);
-      ScalarProblem problem{LayerSpec{.kind = phi, .slope = slope},
+      const double alpha = std::vector<double>{1, 0.3, 4}[seed % 3];
+      ScalarProblem problem{LayerSpec{.kind = phi, .slope = slope, .alpha = alpha},
                             r[0],
                             seed % 3 == 0 ? r[1] : 0,
                             seed % 4 == 0 ? r[9] : 0,
@@ -38,15 +39,18 @@ TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
         const double y = problem.low + (problem.high - problem.low) * i / 20000;
         const double z = problem.origin + problem.scale * y;
         // written out once more: an oracle shares nothing
-        const double p = (phi == LayerKind::relu        ? std::max(z, 0.0)
-                          : phi == LayerKind::leakyrelu ? std::max(z, slope * z)
-                          : phi == LayerKind::tanh      ? std::tanh(z)
-                          : phi == LayerKind::sigmoid   ? 1 / (1 + std::exp(-z))
-                          : phi == LayerKind::softplus  ? (z > 30 ? z : std::log(1 + std::exp(z)))
-                          : phi == LayerKind::elu       ? (z > 0 ? z : std::exp(z) - 1)
-                          : phi == LayerKind::gelu ? z * 0.5 * (1 + std::erf(z / std::sqrt(2.0)))
-                                                   : z / (1 + std::exp(-z))) -
-                         problem.centre;
+        const double p =
+            (phi == LayerKind::relu        ? std::max(z, 0.0)
+             : phi == LayerKind::leakyrelu ? std::max(z, slope * z)
+             : phi == LayerKind::tanh      ? std::tanh(z)
+             : phi == LayerKind::sigmoid   ? 1 / (1 + std::exp(-z))
+             : phi == LayerKind::softplus  ? (z > 30 ? z : std::log(1 + std::exp(z)))
+             : phi == LayerKind::elu       ? (z > 0 ? z : alpha * (std::exp(z) - 1))
+             : phi == LayerKind::selu
+                 ? (z > 0 ? 1.0507009873554805 * z : 1.7580993408473766 * (std::exp(z) - 1))
+             : phi == LayerKind::gelu ? z * 0.5 * (1 + std::erf(z / std::sqrt(2.0)))
+                                      : z / (1 + std::exp(-z))) -
+            problem.centre;
         const double value = problem.w * p + problem.theta * p * p - problem.cross * y * p -
                              problem.sigma * y - problem.kappa * y * y;
         largest = std::max(largest, value);
@@ -203,7 +207,8 @@ TEST_CASE(
         "dense(6) layernorm relu dense(5) relu dense(1)",
         "dense(6) relu layernorm silu dense(4) silu dense(1)",
         "dense(6) relu layernorm softplus dense(4) sigmoid dense(1)",
-        "dense(6) relu layernorm elu dense(4) elu dense(1)",
+        "dense(6) relu layernorm elu(alpha=3) dense(4) elu dense(1)",
+        "dense(6) layernorm selu dense(4) selu dense(1)",
         "dense(6) layernorm dense(7) relu dense(1)",
         "dense(6) layernorm gelu dense(3) relu dense(4) relu dense(1)",
         "dense(6) layernorm leakyrelu(slope=0.3) dense(5) tanh dense(1)",
