@@ -14,7 +14,7 @@
 namespace keel::bench {
 namespace {
 
-constexpr std::int64_t kPoints = 100, kWidth = 128, kEpochs = 3000;
+constexpr std::int64_t kEpochs = 3000;
 const char* const kSpecs[] = {
     "dense(128) relu dense(128) relu dense(1)",
     "dense(128) layernorm relu dense(128) relu dense(1)",

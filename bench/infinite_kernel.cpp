@@ -11,8 +11,7 @@
 namespace keel::bench {
 namespace {
 
-constexpr std::int64_t kFeatures = 9;
-constexpr double kEps = 1e-5;
+constexpr double kNormEps = 1e-5;
 
 // Theta of two hidden ReLU layers, sigma_w2 = 2 and sigma_b2 = 0.01, layer by layer in double.
 double theta(const std::vector<double>& x, const std::vector<double>& y, bool layer_norm) {
@@ -25,11 +24,11 @@ double theta(const std::vector<double>& x, const std::vector<double>& y, bool la
   double k = product(x, y), xx = product(x, x), yy = product(y, y), t = k;
   for (int layer = 0; layer < 2; ++layer) {
     if (layer_norm) {
-      const double size = std::sqrt((xx + kEps) * (yy + kEps));
+      const double size = std::sqrt((xx + kNormEps) * (yy + kNormEps));
       k /= size;
       t /= size;
-      xx /= xx + kEps;
-      yy /= yy + kEps;
+      xx /= xx + kNormEps;
+      yy /= yy + kNormEps;
     }
     const double size = std::sqrt(xx * yy), angle = std::acos(std::clamp(k / size, -1.0, 1.0));
     k = (size * std::sin(angle) + (pi - angle) * k) / pi + 0.01;

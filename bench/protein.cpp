@@ -12,11 +12,10 @@
 namespace keel::bench {
 namespace {
 
-constexpr std::int64_t kFeatures = 9, kWidth = 128;
 constexpr const char* kSpec = "dense(128) layernorm relu dense(128) layernorm relu dense(1)";
 
 // sin x0 + x1 / 2, as bench/peers/protein_epoch.py has it.
-Tensor targets(const Tensor& x) {
+Tensor protein_targets(const Tensor& x) {
   const std::vector<float> values = x.to_vector<float>();
   std::vector<float> y;
   for (std::int64_t i = 0; i < x.size(0); ++i)
@@ -50,7 +49,7 @@ double difference(const Tensor& a, const Tensor& b) {
 void bench_protein(Report& report, Device device, const Options& options) {
   const std::int64_t rows = options.size(40132, 300);
   const Tensor host = normal({rows, kFeatures}, {1, 0});
-  const Tensor x = host.to(device), y = targets(host).to(device);
+  const Tensor x = host.to(device), y = protein_targets(host).to(device);
   const double weights = kFeatures * kWidth + kWidth * kWidth + kWidth;
   const double flop =  // no d_x of the first layer
       2.0 * static_cast<double>(rows) * (3 * weights - kFeatures * kWidth);

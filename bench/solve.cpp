@@ -19,7 +19,6 @@
 namespace keel::bench {
 namespace {
 
-constexpr std::int64_t kFeatures = 9;
 constexpr double kRidge = 1e-3;  // of the mean diagonal, as in bench/peers/solve_torch.py
 
 // Adds to every diagonal entry `share` of their mean.

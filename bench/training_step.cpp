@@ -12,10 +12,8 @@
 namespace keel::bench {
 namespace {
 
-constexpr std::int64_t kPoints = 100, kWidth = 128;
-
-struct Step {
-  explicit Step(Device device) : device(device) {
+struct PlainStep {
+  explicit PlainStep(Device device) : device(device) {
     for (const Shape& shape : shapes) count += shape.elements();
     parameters = Tensor::empty({count}, DType::f32, device);
     gradients = Tensor::empty({count}, DType::f32, device);
@@ -70,7 +68,7 @@ struct Step {
 
 void bench_training_step(Report& report, Device device, const Options& options) {
   // The net trains: the loss of a sine falls below 1/100 of its start.
-  Step trial(device);
+  PlainStep trial(device);
   const double start = trial.epoch().item();
   for (std::int64_t epoch = options.size(1500, 3); epoch > 0; --epoch) trial.epoch();
   const double end = trial.epoch().item();
@@ -81,7 +79,7 @@ void bench_training_step(Report& report, Device device, const Options& options) 
   const double flop = 2.0 * kPoints * (3 * weights - kWidth);  // no d_x of the first layer
   for (const int threads : thread_choices(device)) {
     const ThreadLimit limit(threads);
-    Step step(device);
+    PlainStep step(device);
     step.epoch();
     const std::uint64_t before = memory_stats(device).system_allocations;
     const Timing time = measure(device, [&] { step.epoch(); });

@@ -9,8 +9,8 @@ namespace keel::bench {
 namespace {
 
 /// To predict each value itself: as much work as the next one, and random ones can be learned.
-struct Step {
-  Step(Device device, std::int64_t sequences)
+struct TimedStep {
+  TimedStep(Device device, std::int64_t sequences)
       : net({.device = device}),
         x(normal({sequences, net.options().length}, {1, 0}).to(device)),
         step(net, sequences) {}
@@ -43,7 +43,7 @@ void bench_peers(Report& report, Device device, const std::string& row) {
 
 void bench_transformer(Report& report, Device device, const Options& options) {
   const std::int64_t sequences = options.size(32, 2);
-  Step trial(device, sequences);
+  TimedStep trial(device, sequences);
   trial.run();
   const double start = trial.loss();
   for (std::int64_t step = options.size(100, 20); step >= 0; --step) trial.run();
@@ -52,7 +52,7 @@ void bench_transformer(Report& report, Device device, const Options& options) {
 
   for (const int threads : thread_choices(device)) {
     const ThreadLimit limit(threads);
-    Step step(device, sequences);
+    TimedStep step(device, sequences);
     step.run();
     const Timing time = measure(device, [&] { step.run(); });
     const std::string row = fmt::format("transformer step, {} x {} values, 2 blocks of 64{}",

@@ -11,7 +11,7 @@
 namespace keel {
 namespace {
 
-constexpr const char* kTag = "checkpoint";
+constexpr const char* kCheckpoint = "checkpoint";
 constexpr const char* kFormat = "keel checkpoint 1";
 
 // Of a checkpoint from before they were written down: none.
@@ -23,7 +23,7 @@ double seconds_of(const SafeTensors& content, const std::string& path) {
   const auto end = std::from_chars(text.data(), text.data() + text.size(), seconds);
   check(end.ec == std::errc() && end.ptr == text.data() + text.size() && seconds >= 0 &&
             std::isfinite(seconds),
-        kTag, "{}: got {} seconds, wanted a number of them", path, shown(text));
+        kCheckpoint, "{}: got {} seconds, wanted a number of them", path, shown(text));
   return seconds;
 }
 
@@ -32,10 +32,10 @@ std::string moment_name(std::size_t i) { return fmt::format("moment{}", i); }
 const Tensor& find(const SafeTensors& content, const std::string& path, const std::string& name,
                    const Shape& shape, DType dtype) {
   const Tensor* found = content.find(name);
-  check(found != nullptr, kTag, "{}: '{}' is missing", path, name);
-  check<ShapeError>(found->shape() == shape, kTag, "{}: '{}' has shape {}, wanted {}", path, name,
-                    found->shape(), shape);
-  check(found->dtype() == dtype, kTag, "{}: '{}' is {}, wanted {}", path, name,
+  check(found != nullptr, kCheckpoint, "{}: '{}' is missing", path, name);
+  check<ShapeError>(found->shape() == shape, kCheckpoint, "{}: '{}' has shape {}, wanted {}", path,
+                    name, found->shape(), shape);
+  check(found->dtype() == dtype, kCheckpoint, "{}: '{}' is {}, wanted {}", path, name,
         name_of(found->dtype()), name_of(dtype));
   return *found;
 }
@@ -98,16 +98,16 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 
 void read_checkpoint(const std::string& path, Checkpoint& into) {
   SafeTensors content = read_safetensors(path);
-  check(content.metadata["format"] == kFormat, kTag, "{}: got format '{}', wanted '{}'", path,
-        content.metadata["format"], kFormat);
+  check(content.metadata["format"] == kFormat, kCheckpoint, "{}: got format '{}', wanted '{}'",
+        path, content.metadata["format"], kFormat);
   const auto check_same = [&](const char* what, const std::string& wanted) {
-    check(content.metadata[what] == wanted, kTag, "{}: is of {} '{}', wanted '{}'", path, what,
-          content.metadata[what], wanted);
+    check(content.metadata[what] == wanted, kCheckpoint, "{}: is of {} '{}', wanted '{}'", path,
+          what, content.metadata[what], wanted);
   };
   check_same("net", into.net);
-  check(content.metadata["data"] == into.data, kTag, "{}: is of other {}: data '{}', wanted '{}'",
-        path, what_differs(content.metadata["data"], into.data), content.metadata["data"],
-        into.data);
+  check(content.metadata["data"] == into.data, kCheckpoint,
+        "{}: is of other {}: data '{}', wanted '{}'", path,
+        what_differs(content.metadata["data"], into.data), content.metadata["data"], into.data);
   check_same("options", into.options);
 
   const std::int64_t members = into.losses.size(0), epochs = into.losses.size(1);
@@ -116,11 +116,12 @@ void read_checkpoint(const std::string& path, Checkpoint& into) {
   const Tensor* losses = content.find("losses");
   check(losses != nullptr && losses->rank() == 2 && losses->size(0) == members &&
             losses->dtype() == DType::f64,
-        kTag, "{}: 'losses' is missing or not float64 [{}, epochs]", path, members);
+        kCheckpoint, "{}: 'losses' is missing or not float64 [{}, epochs]", path, members);
   for (std::int64_t s = 0; s < members; ++s)
     check(done[s] >= 0 && done[s] <= static_cast<double>(std::min(epochs, losses->size(1))) &&
               done[s] == std::floor(done[s]),
-          kTag, "{}: member {} has done {} epochs, wanted at most {}", path, s, done[s], epochs);
+          kCheckpoint, "{}: member {} has done {} epochs, wanted at most {}", path, s, done[s],
+          epochs);
   const double seconds = seconds_of(content, path);
   // Found before anything is copied: a refused file leaves everything as it was.
   const auto like = [&](const std::string& name, const Tensor& wanted) -> const Tensor& {

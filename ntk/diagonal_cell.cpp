@@ -5,10 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "interval.h"
+
 namespace keel {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Enclosure both(Enclosure a, Enclosure b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
 

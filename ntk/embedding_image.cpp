@@ -15,7 +15,7 @@ using Long = long double;
 using Longs = std::vector<Long>;
 
 // Of what differences are made of: then all but four digits are left.
-constexpr double kClear = 1e-4;
+constexpr double kClearlyApart = 1e-4;
 
 Longs centred(Longs v) {
   // Twice: what is left of a large mean after once is rounding of it.
@@ -37,7 +37,7 @@ Long length(const Longs& v) {
 
 double EmbeddingImage::rounding(std::size_t width) {
   constexpr auto kEpsilon = static_cast<double>(std::numeric_limits<Long>::epsilon());
-  return 8 * kEpsilon * static_cast<double>(width) / kClear;
+  return 8 * kEpsilon * static_cast<double>(width) / kClearlyApart;
 }
 
 EmbeddingImage::EmbeddingImage(const std::vector<double>& weight, const std::vector<double>& bias,
@@ -68,7 +68,7 @@ EmbeddingImage::Plane EmbeddingImage::plane_of(const std::vector<double>& weight
   for (std::size_t i = 0; i < n; ++i) second[i] -= share * first[i];
   const Long second_length = length(second);
   // An error of the first vector is one of the second's, and larger by what that lost.
-  if (!(first_length * second_length > kClear * length(along) * length(rest))) return {};
+  if (!(first_length * second_length > kClearlyApart * length(along) * length(rest))) return {};
   const Long reach = std::sqrt(static_cast<Long>(n));
   Plane plane{std::vector<double>(n), std::vector<double>(n)};
   for (std::size_t i = 0; i < n; ++i) {

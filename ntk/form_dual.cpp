@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "../kernels/eigen.h"
 #include "dot.h"
+#include "interval.h"
 #include "matrices.h"
 #include "parabola_bound.h"
 
@@ -14,8 +14,6 @@ namespace {
 
 using namespace matrix;
 using Vector = std::vector<double>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A symmetric matrix as V' diag(values) V.
 struct Eigen {

@@ -12,7 +12,7 @@ namespace {
 
 using std::int64_t;
 
-double dot(const Tensor& a, const Tensor& b) {
+double dot_of(const Tensor& a, const Tensor& b) {
   const double *x = a.data<double>(), *y = b.data<double>();
   double total = 0;
   for (int64_t i = 0; i < a.elements(); ++i) total += x[i] * y[i];
@@ -27,7 +27,7 @@ void add(double factor, const Tensor& a, const Tensor& into) {
 
 /// Divides by its length, which it returns.
 double normalise(const Tensor& a) {
-  const double length = std::sqrt(dot(a, a));
+  const double length = std::sqrt(dot_of(a, a));
   double* v = a.data<double>();
   for (int64_t i = 0; i < a.elements(); ++i) v[i] /= length;
   return length;
@@ -58,9 +58,9 @@ double largest_eigenvalue(const LinearMap& matrix, int64_t n) {
   for (int calm = 0; calm < 2;) {
     basis.push_back(q);
     const Tensor w = matrix(q);
-    alpha.push_back(dot(q, w));
+    alpha.push_back(dot_of(q, w));
     for (int pass = 0; pass < 2; ++pass)  // twice is as good as exact
-      for (const Tensor& v : basis) add(-dot(v, w), v, w);
+      for (const Tensor& v : basis) add(-dot_of(v, w), v, w);
     const double before = largest;
     largest = largest_ritz_value(alpha, beta);
     calm = std::abs(largest - before) <= kCalm * largest ? calm + 1 : 0;

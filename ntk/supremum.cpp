@@ -7,11 +7,11 @@
 
 #include "../core/error.h"
 #include "diagonal_cell.h"
+#include "interval.h"
 
 namespace keel {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNear = 1e-30, kNearest = 1e-120, kFar = 1e30, kSlack = 1e-6, kTie = 1e-9;
 constexpr const char* kOrdinary = "variances and eps of ordinary sizes";
 

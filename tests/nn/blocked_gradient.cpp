@@ -19,7 +19,7 @@ TEST_CASE("blocked gradient: in blocks is that of all rows at once, within round
     for (std::int64_t n : {1, 511, 512, 513, 5003}) {
       const Data data = some_data(n);
       const Tensor x = data.x.to(dtype), y = data.y.to(dtype);
-      const Net net(kSpec, 2, {.dtype = dtype});
+      const Net net(kSmallSpec, 2, {.dtype = dtype});
       Tape tape;
       GradientSink sink;
       const std::vector<Var> leaves = net.leaves(tape);
@@ -46,7 +46,7 @@ TEST_CASE("blocked gradient: in blocks is that of all rows at once, within round
 
 TEST_CASE(
     "blocked gradient: as many rows as a block holds take the path of one block, to the bit") {
-  Net stepped(kSpec, 2), by_hand = stepped.clone();
+  Net stepped(kSmallSpec, 2), by_hand = stepped.clone();
   const Tensor gradients = Tensor::zeros(by_hand.flat().shape());
   const std::int64_t n = BlockedGradient(by_hand, gradients).block_rows();
   const Data data = some_data(n);
@@ -70,7 +70,7 @@ TEST_CASE("blocked gradient: blocks end the same for any thread count, whole and
     std::vector<Tensor> ends;
     for (int threads : {1, 2, 3, 8}) {
       const ThreadLimit limit(threads);
-      Net net(kSpec, 2);
+      Net net(kSmallSpec, 2);
       train(net, data.x, data.y, {.epochs = 2, .batch = batch});
       ends.push_back(net.flat());
     }

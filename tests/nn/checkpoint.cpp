@@ -39,20 +39,20 @@ TEST_CASE("checkpoint: interrupted at odd epochs and resumed, the end is the sam
       for (std::int64_t members : {1, 3}) {
         const Temporary file("run.checkpoint");
         TrainOptions options{.epochs = 9, .batch = batch, .optimiser = optimiser};
-        Net unbroken(kSpec, 2, {.members = members});
+        Net unbroken(kCheckpointedSpec, 2, {.members = members});
         const TrainReport wanted = train(unbroken, inputs(), targets(), options);
 
         options.checkpoint = file.path();
-        Net broken(kSpec, 2, {.members = members});
+        Net broken(kCheckpointedSpec, 2, {.members = members});
         const TrainReport first = train_interrupted(broken, options);
         CHECK(first.interrupted);
         CHECK(first.epochs_done[0] <= 2);
         options.resume = true;
         for (int again = 0; again < 2; ++again) {
-          Net later(kSpec, 2, {.members = members});
+          Net later(kCheckpointedSpec, 2, {.members = members});
           CHECK(train_interrupted(later, options).interrupted);
         }
-        Net last(kSpec, 2, {.members = members});
+        Net last(kCheckpointedSpec, 2, {.members = members});
         const TrainReport report = train(last, inputs(), targets(), options);
         CHECK(!report.interrupted);
         CHECK(same_bits(last.flat(), unbroken.flat()));
@@ -64,7 +64,7 @@ TEST_CASE("checkpoint: interrupted at odd epochs and resumed, the end is the sam
 
 TEST_CASE("checkpoint: a finished training is resumed at once, or for more epochs") {
   const Temporary file("more.checkpoint");
-  Net once(kSpec, 2), twice(kSpec, 2);
+  Net once(kCheckpointedSpec, 2), twice(kCheckpointedSpec, 2);
   const TrainReport wanted = train(once, inputs(), targets(), {.epochs = 9});
   TrainOptions options{.epochs = 5, .checkpoint = file.path(), .checkpoint_seconds = 0};
   train(twice, inputs(), targets(), options);
@@ -87,7 +87,7 @@ TEST_CASE("checkpoint: a finished training is resumed at once, or for more epoch
 TEST_CASE("checkpoint: how long the trainings took that one goes on from") {
   const Temporary file("seconds.checkpoint");
   TrainOptions options{.epochs = 3, .checkpoint = file.path()};
-  Net net(kSpec, 2);
+  Net net(kCheckpointedSpec, 2);
   const TrainReport first = train(net, inputs(), targets(), options);
   CHECK(first.seconds > 0);
   CHECK(first.seconds_before == 0);
@@ -120,11 +120,11 @@ TEST_CASE("checkpoint: every member goes on with its own moments and losses") {
   for (const std::int64_t batch : {0, 8}) {
     const Temporary file("members.checkpoint");
     TrainOptions options{.epochs = 9, .batch = batch};
-    Net once(kSpec, 2, {.members = 3}), later(kSpec, 2, {.members = 3});
+    Net once(kCheckpointedSpec, 2, {.members = 3}), later(kCheckpointedSpec, 2, {.members = 3});
     const TrainReport wanted = train(once, inputs(), targets(), options);
     options.checkpoint = file.path();
     options.epochs = 4;
-    Net first(kSpec, 2, {.members = 3});
+    Net first(kCheckpointedSpec, 2, {.members = 3});
     train(first, inputs(), targets(), options);
     options.resume = true;
     options.epochs = 9;
@@ -149,7 +149,7 @@ TEST_CASE("checkpoint: an epoch that was not finished leaves no trace") {
   constexpr std::int64_t kRows = 10000;  // an epoch of batches of one: half a second or so
   const Tensor x = normal({kRows, 2}, {1, 0}), y = normal({kRows, 1}, {1, 1});
   TrainOptions options{.epochs = 2, .batch = 1};
-  Net once(kSpec, 2), broken(kSpec, 2), later(kSpec, 2);
+  Net once(kCheckpointedSpec, 2), broken(kCheckpointedSpec, 2), later(kCheckpointedSpec, 2);
   const TrainReport wanted = train(once, x, y, options);
 
   options.checkpoint = file.path();
@@ -178,7 +178,7 @@ TEST_CASE("checkpoint: a wish to stop does not wait for the end of an epoch of m
   const Tensor x = normal({kRows, 2}, {1, 0}), y = normal({kRows, 1}, {1, 1});
   std::atomic<bool> stop{false};
   TrainOptions options{.epochs = 1, .batch = 1, .stop = &stop, .checkpoint = file.path()};
-  Net net(kSpec, 2);
+  Net net(kCheckpointedSpec, 2);
   const Tensor before = net.flat().clone();
   const std::jthread wish([&] {  // joins, whatever train() throws
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -195,7 +195,7 @@ TEST_CASE("checkpoint: stopped before the first epoch, it holds the start and no
   const Temporary file("start.checkpoint");
   const std::atomic<bool> stop{true};
   TrainOptions options{.epochs = 3, .stop = &stop, .checkpoint = file.path()};
-  Net stopped(kSpec, 2, {.members = 2}), unbroken(kSpec, 2, {.members = 2});
+  Net stopped(kCheckpointedSpec, 2, {.members = 2}), unbroken(kCheckpointedSpec, 2, {.members = 2});
   const TrainReport report = train(stopped, inputs(), targets(), options);
   CHECK(report.interrupted);
   CHECK(report.epochs_done == std::vector<std::int64_t>{0, 0});

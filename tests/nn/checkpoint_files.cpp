@@ -15,7 +15,7 @@
 using namespace keel;
 
 TEST_CASE("checkpoint: one that cannot be written is refused before anything is trained") {
-  Net net(kSpec, 2);
+  Net net(kCheckpointedSpec, 2);
   const Tensor before = net.flat().clone();
   CHECK(message_of([&] {
           train(net, inputs(), targets(), {.epochs = 2, .checkpoint = "/dev/null/at/all"});
@@ -27,7 +27,7 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
   const Temporary file("other.checkpoint");
   const std::string head = "checkpoint: " + file.path() + ": ";
   const TrainOptions options{.epochs = 2, .checkpoint = file.path(), .resume = true};
-  Net net(kSpec, 2);
+  Net net(kCheckpointedSpec, 2);
   {
     TrainOptions fresh = options;
     fresh.resume = false;
@@ -43,19 +43,19 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
       "dense(17) layernorm relu dense(1) on 2 inputs, standard, sigma_w2 2, "
       "first 2, sigma_b2 0.01, seeds 0, float32 on cpu";
   CHECK(net_text(net) == mine);
-  CHECK(message(Net(kSpec, 2, {.seeds = {3, 4}}), inputs(), options) ==
+  CHECK(message(Net(kCheckpointedSpec, 2, {.seeds = {3, 4}}), inputs(), options) ==
         head + "is of net '" + mine + "', wanted 'dense(17) layernorm relu dense(1) on 2 inputs, " +
             "standard, sigma_w2 2, first 2, sigma_b2 0.01, seeds 3,4, float32 on cpu'");
-  CHECK(message(Net(kSpec, 2, {.first_sigma_w2 = 1}), inputs(), options).find("first 1,") !=
-        std::string::npos);
+  CHECK(message(Net(kCheckpointedSpec, 2, {.first_sigma_w2 = 1}), inputs(), options)
+            .find("first 1,") != std::string::npos);
   const std::string y_print = fingerprint(targets());
-  CHECK(message(Net(kSpec, 2), normal({30, 2}, {5, 0}), options) ==
+  CHECK(message(Net(kCheckpointedSpec, 2), normal({30, 2}, {5, 0}), options) ==
         head + "is of other inputs: data '" + fingerprint(inputs()) + "-" + y_print +
             "', wanted '" + fingerprint(normal({30, 2}, {5, 0})) + "-" + y_print + "'");
   TrainOptions slower = options;
   slower.optimiser = AdamOptions{.lr = 0.1};
   slower.batch = 5;
-  CHECK(message(Net(kSpec, 2), inputs(), slower) ==
+  CHECK(message(Net(kCheckpointedSpec, 2), inputs(), slower) ==
         head +
             "is of options 'adam(lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08), batch 0, shuffle "
             "seed 0', wanted 'adam(lr=0.1, beta1=0.9, beta2=0.999, eps=1e-08), batch 5, shuffle "
@@ -68,7 +68,7 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
       if (key == name) tensor = tensor.to(tensor.dtype() == DType::f32 ? DType::f64 : DType::f32);
     write_safetensors(file.path(), other);
     const bool was_double = sound.find(name)->dtype() == DType::f64;
-    CHECK(message(Net(kSpec, 2), inputs(), options) ==
+    CHECK(message(Net(kCheckpointedSpec, 2), inputs(), options) ==
           fmt::format("{}'{}' is {}, wanted {}", head, name, was_double ? "float32" : "float64",
                       was_double ? "float64" : "float32"));
   }
@@ -76,19 +76,19 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
   for (auto& [key, tensor] : half.tensors)
     if (key == "done") tensor = Tensor::full({1}, 1.5, DType::f64);
   write_safetensors(file.path(), half);
-  CHECK(message(Net(kSpec, 2), inputs(), options) ==
+  CHECK(message(Net(kCheckpointedSpec, 2), inputs(), options) ==
         head + "member 0 has done 1.5 epochs, wanted at most 2");
   SafeTensors content = sound;
   content.metadata["format"] = "pt";
   write_safetensors(file.path(), content);
-  CHECK(message(Net(kSpec, 2), inputs(), options) ==
+  CHECK(message(Net(kCheckpointedSpec, 2), inputs(), options) ==
         head + "got format 'pt', wanted 'keel checkpoint 1'");
   file.write("");
-  CHECK(message(Net(kSpec, 2), inputs(), options) ==
+  CHECK(message(Net(kCheckpointedSpec, 2), inputs(), options) ==
         "safetensors: " + file.path() +
             ": got 0 bytes, wanted at least the 8 of a header's length");
   std::filesystem::remove(file.path());
-  CHECK(message(Net(kSpec, 2), inputs(), options) ==
+  CHECK(message(Net(kCheckpointedSpec, 2), inputs(), options) ==
         "safetensors: " + file.path() + ": cannot open: No such file or directory");
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("checkpoint: fingerprints tell shapes, dtypes and bits apart") {
 TEST_CASE("checkpoint: an earlier one stays where it is until there is another") {
   const Temporary file("run.checkpoint"), earlier("run.checkpoint.old");
   const auto begin = [&](const std::string& at) {
-    Net net(kSpec, 2);
+    Net net(kCheckpointedSpec, 2);
     TrainOptions options{.epochs = 2, .checkpoint = at, .earlier_checkpoint = earlier.path()};
     return message_of([&] { train(net, inputs(), targets(), options); });
   };

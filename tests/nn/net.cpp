@@ -18,7 +18,7 @@ using namespace keel;
 namespace {
 
 constexpr const char* kDeep = "dense(9) layernorm relu dense(7) gelu layernorm(affine=0) dense(2)";
-constexpr const char* kResidual =
+constexpr const char* kResidualSpec =
     "dense(5) gelu residual(layernorm dense(7) silu dense(5)) layernorm residual(gelu) dense(2)";
 
 double mean_of(const std::vector<double>& values) {
@@ -228,7 +228,7 @@ TEST_CASE("net: predict in blocks equals forward, for shared and own inputs") {
 TEST_CASE("net: gradcheck of a whole net's loss") {
   for (const auto& [spec, parameterisation] : {std::pair{kDeep, Parameterisation::standard},
                                                {kDeep, Parameterisation::ntk},
-                                               {kResidual, Parameterisation::ntk}}) {
+                                               {kResidualSpec, Parameterisation::ntk}}) {
     for (std::int64_t members : {1, 2}) {
       const Net net(
           spec, 3, {.parameterisation = parameterisation, .members = members, .dtype = DType::f64});

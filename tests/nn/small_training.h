@@ -11,7 +11,7 @@ namespace small_training {
 
 using namespace keel;
 
-inline constexpr const char* kSpec = "dense(33) layernorm relu dense(17) gelu dense(1)";
+inline constexpr const char* kSmallSpec = "dense(33) layernorm relu dense(17) gelu dense(1)";
 
 struct Data {
   Tensor x, y;

@@ -113,8 +113,8 @@ TEST_CASE("train: of many steps an epoch ten are recorded at once, the others by
 TEST_CASE("train: in float64 a GPU goes the CPU's way, too") {
   if (!test::gpu_here("train: in float64 a GPU goes the CPU's way")) return;
   const TrainOptions options{.batch = 6, .optimiser = AdamOptions{.lr = 0.003}};
-  const Trained cpu = trained(kSpec, Device::cpu(), options, DType::f64);
-  const Trained gpu = trained(kSpec, Device::cuda(), options, DType::f64);
+  const Trained cpu = trained(kSmallSpec, Device::cpu(), options, DType::f64);
+  const Trained gpu = trained(kSmallSpec, Device::cuda(), options, DType::f64);
   CHECK(test::largest_difference(gpu.losses, cpu.losses) < 1e-10);
   CHECK(test::largest_difference(gpu.weights, cpu.weights) < 1e-9);
 }
@@ -182,7 +182,7 @@ TEST_CASE("train: a GPU's loss that is not finite stops with member, seed and ep
   const Data data = some_data(20);
   std::vector<float> y = data.y.to_vector<float>();
   y[3] = std::numeric_limits<float>::infinity();
-  Net net(kSpec, 2, {.seeds = {7, 8}, .device = Device::cuda()});
+  Net net(kSmallSpec, 2, {.seeds = {7, 8}, .device = Device::cuda()});
   const std::string message = message_of([&] {
     train(net, data.x.to(Device::cuda()), Tensor::from(y, {20, 1}, Device::cuda()), {.epochs = 5});
   });

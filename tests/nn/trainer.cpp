@@ -32,7 +32,7 @@ TEST_CASE("train: lowers the loss, by Adam and by SGD, in both parameterisations
          {OptimiserOptions(AdamOptions{.lr = 0.01}),
           OptimiserOptions(SgdOptions{.lr = 0.005, .momentum = 0.9})}) {
       for (std::int64_t batch : {0, 16}) {
-        Net net(kSpec, 2, {.parameterisation = parameterisation});
+        Net net(kSmallSpec, 2, {.parameterisation = parameterisation});
         const TrainReport report =
             train(net, data.x, data.y, {.epochs = 60, .batch = batch, .optimiser = optimiser});
         const auto losses = report.losses.to_vector<double>();
@@ -47,7 +47,7 @@ TEST_CASE("train: lowers the loss, by Adam and by SGD, in both parameterisations
 
 TEST_CASE("train: losses are those of the weights before each update") {
   const Data data = some_data();
-  Net net(kSpec, 2);
+  Net net(kSmallSpec, 2);
   const auto wanted = data.y.to_vector<double>(), got = net.predict(data.x).to_vector<double>();
   double mse = 0;
   for (std::size_t i = 0; i < got.size(); ++i)
@@ -55,7 +55,7 @@ TEST_CASE("train: losses are those of the weights before each update") {
   const TrainReport full = train(net, data.x, data.y, {.epochs = 1});
   CHECK(full.losses.item() == doctest::Approx(mse).epsilon(1e-5));
   // Batches of unequal sizes weigh by their rows: at rate 0 they average to the full loss.
-  Net again(kSpec, 2);
+  Net again(kSmallSpec, 2);
   const TrainReport batches =
       train(again, data.x, data.y, {.epochs = 3, .batch = 16, .optimiser = SgdOptions{.lr = 0}});
   for (double loss : batches.losses.to_vector<double>())
@@ -69,11 +69,11 @@ TEST_CASE("train: member s is the same seed trained alone, bit for bit, for any 
     std::vector<Tensor> ends;
     for (int threads : {1, 2, 3, 8}) {
       const ThreadLimit limit(threads);
-      Net ensemble(kSpec, 2, {.seeds = {4, 9, 2, 30, 31}});
+      Net ensemble(kSmallSpec, 2, {.seeds = {4, 9, 2, 30, 31}});
       const TrainReport report = train(ensemble, data.x, data.y, options);
       ends.push_back(ensemble.flat());
       for (std::int64_t s = 0; s < 5; ++s) {
-        Net alone(kSpec, 2, {.seed = ensemble.options().seeds[s]});
+        Net alone(kSmallSpec, 2, {.seed = ensemble.options().seeds[s]});
         const TrainReport single = train(alone, data.x, data.y, options);
         CHECK(same_bits(ensemble.member(s).flat(), alone.flat()));
         CHECK(same_bits(report.losses[s], single.losses[0]));
@@ -81,9 +81,9 @@ TEST_CASE("train: member s is the same seed trained alone, bit for bit, for any 
     }
     for (const Tensor& end : ends) CHECK(same_bits(end, ends[0]));
 
-    Net pair(kSpec, 2, {.members = 2});
+    Net pair(kSmallSpec, 2, {.members = 2});
     train(pair, stacked(data.x, other.x), stacked(data.y, other.y), options);
-    Net first(kSpec, 2, {.seed = 0}), second(kSpec, 2, {.seed = 1});
+    Net first(kSmallSpec, 2, {.seed = 0}), second(kSmallSpec, 2, {.seed = 1});
     train(first, data.x, data.y, options);
     train(second, other.x, other.y, options);
     CHECK(same_bits(pair.member(0).flat(), first.flat()));
@@ -114,7 +114,7 @@ TEST_CASE(
 TEST_CASE("train: shuffles differ between seeds and epochs, and repeat") {
   const Data data = some_data();
   const auto end = [&](std::uint64_t shuffle_seed) {
-    Net net(kSpec, 2);
+    Net net(kSmallSpec, 2);
     train(net, data.x, data.y, {.epochs = 2, .batch = 16, .shuffle_seed = shuffle_seed});
     return net.flat();
   };
@@ -125,7 +125,7 @@ TEST_CASE("train: shuffles differ between seeds and epochs, and repeat") {
 TEST_CASE("train: asks the system for no memory after the first epoch") {
   const Data data = some_data();
   for (std::int64_t batch : {0, 16}) {
-    Net net(kSpec, 2, {.members = 2});
+    Net net(kSmallSpec, 2, {.members = 2});
     Tensor losses = Tensor::zeros({20, 2}, DType::f64);
     TrainStep step(net, data.x, data.y, {.batch = batch, .optimiser = AdamOptions{}}, losses);
     std::uint64_t after_first = 0;
@@ -141,7 +141,7 @@ TEST_CASE("train: asks the system for no memory after the first epoch") {
 TEST_CASE("train: the step of a whole ensemble at once agrees with members in turn") {
   const Data data = some_data();
   for (std::int64_t batch : {0, 16}) {
-    Net together(kSpec, 2, {.members = 3}), apart = together.clone();
+    Net together(kSmallSpec, 2, {.members = 3}), apart = together.clone();
     Tensor losses = Tensor::zeros({5, 3}, DType::f64);
     TrainStep step(together, data.x, data.y, {.batch = batch, .optimiser = AdamOptions{}}, losses);
     for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
@@ -158,7 +158,7 @@ TEST_CASE("train: the step of a whole ensemble at once agrees with members in tu
 
 TEST_CASE("train: a loss that is not finite stops with member, seed, epoch and last loss") {
   const Data data = some_data();
-  Net net(kSpec, 2, {.seed = 40});
+  Net net(kSmallSpec, 2, {.seed = 40});
   const std::string diverged = message_of(
       [&] { train(net, data.x, data.y, {.epochs = 50, .optimiser = SgdOptions{.lr = 1e6}}); });
   CHECK(diverged.starts_with("train: got loss "));
@@ -166,7 +166,7 @@ TEST_CASE("train: a loss that is not finite stops with member, seed, epoch and l
         std::string::npos);
   Tensor bad_y = data.y.clone();
   bad_y.data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
-  Net pair(kSpec, 2, {.seeds = {5, 7}});
+  Net pair(kSmallSpec, 2, {.seeds = {5, 7}});
   CHECK(message_of([&] {
           train(pair, stacked(data.x, data.x), stacked(data.y, bad_y), {.epochs = 30});
         }) ==
@@ -176,7 +176,7 @@ TEST_CASE("train: a loss that is not finite stops with member, seed, epoch and l
 
 TEST_CASE("train: progress is told, and what its function throws comes out") {
   const Data data = some_data();
-  Net net(kSpec, 2, {.members = 3});
+  Net net(kSmallSpec, 2, {.members = 3});
   int calls = 0;
   Progress last;
   train(net, data.x, data.y, {.epochs = 5, .progress = [&](const Progress& progress) {
@@ -197,7 +197,7 @@ TEST_CASE("train: progress is told, and what its function throws comes out") {
 
 TEST_CASE("train: a step refuses what it has no room for") {
   const Data data = some_data();
-  Net net(kSpec, 2);
+  Net net(kSmallSpec, 2);
   Tensor losses = Tensor::zeros({3, 1}, DType::f64);
   const auto made = [&](const Tensor& x, const Tensor& y, std::int64_t batch, const Tensor& into) {
     return message_of([&] { TrainStep(net, x, y, {.batch = batch}, into); });
@@ -223,7 +223,7 @@ TEST_CASE("train: a step refuses what it has no room for") {
 
 TEST_CASE("train: bad input") {
   const Data data = some_data();
-  Net net(kSpec, 2), pair(kSpec, 2, {.members = 2});
+  Net net(kSmallSpec, 2), pair(kSmallSpec, 2, {.members = 2});
   const auto message = [&](Net& of, const Tensor& x, const Tensor& y, TrainOptions options) {
     return message_of([&] { train(of, x, y, options); });
   };

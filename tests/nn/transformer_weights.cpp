@@ -17,7 +17,7 @@ using namespace keel;
 
 namespace {
 
-TransformerOptions small() {
+TransformerOptions small_net() {
   return {.length = 3, .width = 4, .heads = 2, .hidden = 5, .blocks = 2, .seeds = {7}};
 }
 
@@ -29,7 +29,7 @@ TEST_CASE("transformer's file: what was saved comes back, all of it") {
     for (const DType dtype : {DType::f32, DType::f64})
       for (const std::vector<std::uint64_t>& seeds :
            {std::vector<std::uint64_t>{3}, {~std::uint64_t{0}, 5}}) {
-        TransformerOptions options = small();
+        TransformerOptions options = small_net();
         options.norms = norms;
         options.dtype = dtype;
         options.seeds = seeds;
@@ -51,7 +51,7 @@ TEST_CASE("transformer's file: what was saved comes back, all of it") {
 TEST_CASE("transformer's file: of before its norms had places") {
   const Temporary file("transformer.safetensors");
   for (const bool layer_norm : {false, true}) {
-    TransformerOptions options = small();
+    TransformerOptions options = small_net();
     options.norms.embedding = layer_norm;
     const Transformer net(options);
     save_transformer(net, file.path());
@@ -68,7 +68,7 @@ TEST_CASE("transformer's file: of before its norms had places") {
 
 TEST_CASE("transformer's file: what is none is refused, with the path and the reason") {
   const Temporary file("transformer.safetensors");
-  const Transformer net(small());
+  const Transformer net(small_net());
   const auto said = [&](auto change) {
     save_transformer(net, file.path());
     SafeTensors content = read_safetensors(file.path());

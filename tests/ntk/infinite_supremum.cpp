@@ -2,18 +2,16 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "../../ntk/infinite_kernel.h"
+#include "../../ntk/interval.h"
 #include "../message_of.h"
 #include "../sanitized.h"
 
 using namespace keel;
 
 namespace {
-
-const double kInfinity = std::numeric_limits<double>::infinity();
 
 Supremum supremum(const std::string& net, double b, double first_sigma_w2 = 1,
                   Parameterisation parameterisation = Parameterisation::ntk,
