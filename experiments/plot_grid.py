@@ -12,7 +12,8 @@ def row_limits(y, reach=1.5):
 
 def data_grid(titles, rows, x_name="$x$"):
     """A row a data set (a name and its formula), a column a net: the figure and its axes."""
-    figure, grid = plt.subplots(len(rows), len(titles), figsize=(7.0, 4.9), sharex=True,
+    width = max(7.0, 1.75 * len(titles))
+    figure, grid = plt.subplots(len(rows), len(titles), figsize=(width, 4.9), sharex=True,
                                 sharey="row", squeeze=False)
     for row, (name, formula) in zip(grid, rows.items()):
         row[0].set_ylabel(f"{name}, {formula}")
@@ -21,5 +22,5 @@ def data_grid(titles, rows, x_name="$x$"):
     for axes in grid[-1]:
         axes.set_xlabel(x_name, labelpad=1)
     figure.align_ylabels(grid[:, 0])
-    figure.subplots_adjust(left=0.075, right=0.99, top=0.95, bottom=0.125, wspace=0.08, hspace=0.1)
+    figure.subplots_adjust(left=0.525 / width, right=1 - 0.07 / width, top=0.95, bottom=0.125, wspace=0.08, hspace=0.1)
     return figure, grid

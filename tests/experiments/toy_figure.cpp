@@ -102,11 +102,11 @@ TEST_CASE("reproduce fig6: Batch Norm bounds nothing") {
         "dense(128) batchnorm relu dense(128) batchnorm relu dense(1)");
 }
 
-TEST_CASE("reproduce activations: leaky relu grows like relu, and tanh is bounded by itself") {
+TEST_CASE("reproduce activations: leaky relu and selu grow like relu, tanh is bounded by itself") {
   const nlohmann::json summary = summary_of("activations");
-  REQUIRE(summary["panels"].size() == 12);
+  REQUIRE(summary["panels"].size() == 18);
   for (const auto& panel : summary["panels"]) {
-    const bool grows = panel["net"] == "standard" && panel["activation"] == "leakyrelu";
+    const bool grows = panel["net"] == "standard" && panel["activation"] != "tanh";
     CHECK(std::abs(panel["far_field_exponent"].get<double>() - grows) < 0.1);
   }
   std::set<std::string> specs;
@@ -115,6 +115,8 @@ TEST_CASE("reproduce activations: leaky relu grows like relu, and tanh is bounde
                      "dense(128) leakyrelu dense(128) leakyrelu dense(1)",
                      "dense(128) layernorm leakyrelu dense(128) layernorm leakyrelu dense(1)",
                      "dense(128) tanh dense(128) tanh dense(1)",
+                     "dense(128) selu dense(128) selu dense(1)",
+                     "dense(128) layernorm selu dense(128) layernorm selu dense(1)",
                      "dense(128) layernorm tanh dense(128) layernorm tanh dense(1)"});
 }
 
