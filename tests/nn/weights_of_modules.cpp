@@ -15,7 +15,7 @@ using namespace keel;
 
 namespace {
 
-constexpr const char* kModules = "dense(2) layernorm relu dense(1)";
+constexpr const char* kModuleNet = "dense(2) layernorm relu dense(1)";
 
 SafeTensors without(SafeTensors content, const std::set<std::string>& names) {
   std::erase_if(content.tensors, [&](const auto& tensor) { return names.contains(tensor.first); });
@@ -26,7 +26,7 @@ SafeTensors without(SafeTensors content, const std::set<std::string>& names) {
 
 TEST_CASE("weights: names behind a module's, and layers between that have none") {
   const Temporary file("module.safetensors");
-  const Net saved(kModules, 3);
+  const Net saved(kModuleNet, 3);
   save_weights(saved, file.path());
   SafeTensors content = read_safetensors(file.path());
   content.metadata.erase("keel.net");
@@ -38,11 +38,11 @@ TEST_CASE("weights: names behind a module's, and layers between that have none")
   for (const char* ahead : {"_orig_mod.net.", "net2.", "0.", "4.body.1."}) {
     CAPTURE(ahead);
     renamed([&](const std::string& name) { return ahead + name; });
-    Net loaded(kModules, 3, {.seed = 7});
+    Net loaded(kModuleNet, 3, {.seed = 7});
     load_weights(loaded, file.path());
     CHECK(same_bits(loaded.flat(), saved.flat()));
   }
-  Net loaded(kModules, 3, {.seed = 7});
+  Net loaded(kModuleNet, 3, {.seed = 7});
   // A number at the end of a name is part of it.
   renamed([](const std::string& name) { return "layer" + name; });
   CHECK(message_of([&] {
@@ -117,14 +117,14 @@ TEST_CASE("weights: layers of a residual, by two numbers or by modules' names") 
 
 TEST_CASE("weights: modules with names of their own, in the SPEC's order") {
   const Temporary file("named.safetensors");
-  const Net saved(kModules, 3, {.seed = 5});
+  const Net saved(kModuleNet, 3, {.seed = 5});
   save_weights(saved, file.path());
   SafeTensors content = read_safetensors(file.path());
   content.metadata.erase("keel.net");
   for (auto& [name, tensor] : content.tensors)
     name = (name[0] == '0' ? "body.fc" : name[0] == '1' ? "body.7.norm" : "head") + name.substr(1);
   write_safetensors(file.path(), content);
-  Net loaded(kModules, 3, {.seed = 7});
+  Net loaded(kModuleNet, 3, {.seed = 7});
   load_weights(loaded, file.path(), {.modules = {"body.fc", "body.7.norm", "head"}});
   CHECK(same_bits(loaded.flat(), saved.flat()));
 
@@ -137,12 +137,12 @@ TEST_CASE("weights: modules with names of their own, in the SPEC's order") {
     CHECK(same_bits(before, net.flat()));
     return text;
   };
-  CHECK(message(kModules, {"body.fc", "head"}) ==
+  CHECK(message(kModuleNet, {"body.fc", "head"}) ==
         "weights: got 2 modules 'body.fc head', wanted one for each of the 3 layers of 'dense(2) "
         "layernorm relu dense(1)' that have weights");
-  CHECK(message(kModules, {"head", "body.7.norm", "body.fc"}) ==
+  CHECK(message(kModuleNet, {"head", "body.7.norm", "body.fc"}) ==
         head + "'head.weight' has shape [1, 2], wanted [2, 3]");
-  CHECK(message(kModules, {"body.fc", "norm", "head"}) ==
+  CHECK(message(kModuleNet, {"body.fc", "norm", "head"}) ==
         head +
             "'norm.weight' [2] is missing; not used so far: 'body.7.norm.bias', "
             "'body.7.norm.weight', 'head.bias', 'head.weight'");
@@ -150,7 +150,7 @@ TEST_CASE("weights: modules with names of their own, in the SPEC's order") {
         head +
             "got 'body.7.norm.bias', 'body.7.norm.weight' too, which 'dense(2) "
             "layernorm(affine=0) relu dense(1)' does not have");
-  CHECK(message(kModules, {})
+  CHECK(message(kModuleNet, {})
             .ends_with("'head.weight'; names that are no numbers are given by --modules"));
   CHECK(message("dense(2) relu dense(1)", {"body.fc", "body.fc2"})
             .ends_with("'head.bias', 'head.weight'"));
@@ -170,9 +170,9 @@ TEST_CASE("weights: modules with names of their own, in the SPEC's order") {
   CHECK(same_bits(shared.layout().view(shared.flat(), 2), saved.layout().view(saved.flat(), 2)));
 
   // Of an ensemble, behind its members.
-  const Net many(kModules, 3, {.members = 2, .seed = 5});
+  const Net many(kModuleNet, 3, {.members = 2, .seed = 5});
   save_weights(many, file.path());
-  Net members(kModules, 3, {.members = 2, .seed = 9});
+  Net members(kModuleNet, 3, {.members = 2, .seed = 9});
   const auto load_members = [&] {
     load_weights(members, file.path(), {.modules = {"0", "1", "head"}});
   };
@@ -193,7 +193,7 @@ TEST_CASE("weights: biases that are missing are zeros where that is asked for") 
   SafeTensors content = read_safetensors(file.path());
   content = without(content, {"0.bias", "1.bias"});
   write_safetensors(file.path(), content);
-  Net net(kModules, 3), wanted(kModules, 3);
+  Net net(kModuleNet, 3), wanted(kModuleNet, 3);
   const Tensor before = net.flat().clone();
   CHECK(message_of([&] { load_weights(net, file.path()); })
             .ends_with("'0.bias' [2] is missing; not used so far: '1.weight', '3.bias', "
@@ -244,7 +244,7 @@ TEST_CASE("weights: a bias that is another's is no bias that is missing") {
       if (name != "1.bias") shared.tensors.emplace_back(ahead + name, tensor);
     shared.metadata[fmt::format("{}1.bias", ahead)] = fmt::format("{}0.bias", ahead);
     write_safetensors(file.path(), shared);
-    Net net(kModules, 3);
+    Net net(kModuleNet, 3);
     CHECK(load_weights(net, file.path(), {MissingBias::zero}).empty());
     CHECK(net.layout().view(net.flat(), 3).to_vector<float>() == std::vector<float>{0.5f, -0.5f});
   }
@@ -253,7 +253,7 @@ TEST_CASE("weights: a bias that is another's is no bias that is missing") {
   for (auto& [name, tensor] : other.tensors) name = "net." + name;
   other.metadata = {{"last_layer", "net.3.weight"}, {"net.by", "me"}, {"net.1.bias", "net.0.bias"}};
   write_safetensors(file.path(), other);
-  Net net(kModules, 3);
+  Net net(kModuleNet, 3);
   load_weights(net, file.path());
   CHECK(net.layout().view(net.flat(), 3).to_vector<float>() == std::vector<float>{0.25f, 0.75f});
   // The name that is written may be none of the net's.
@@ -284,7 +284,7 @@ TEST_CASE("weights: a bias that is another's is no bias that is missing") {
           load_weights(net, file.path(), {MissingBias::zero});
         }).find("'1.bias' [2] is missing") != std::string::npos);
   // What keel wrote has them all, or is damaged.
-  save_weights(Net(kModules, 3), file.path());
+  save_weights(Net(kModuleNet, 3), file.path());
   content = read_safetensors(file.path());
   content = without(content, {"1.bias"});
   write_safetensors(file.path(), content);
