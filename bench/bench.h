@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,10 +14,6 @@
 #include "../core/threads.h"
 
 namespace keel::bench {
-
-/// Columns of the protein data, of kernels and solves too; points and hidden units of Figure 1, and
-/// hidden units of what is trained on the protein data.
-inline constexpr std::int64_t kFeatures = 9, kPoints = 100, kWidth = 128;
 
 struct Timing {
   double median = 0, fastest = 0, slowest = 0;  // seconds

@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "epochs.h"
 #include "peer.h"
+#include "sizes.h"
 
 namespace keel::bench {
 namespace {

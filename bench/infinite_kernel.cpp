@@ -7,6 +7,7 @@
 #include "../core/random.h"
 #include "bench.h"
 #include "peer.h"
+#include "sizes.h"
 
 namespace keel::bench {
 namespace {

@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "epochs.h"
 #include "peer.h"
+#include "sizes.h"
 
 namespace keel::bench {
 namespace {

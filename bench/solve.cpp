@@ -15,6 +15,7 @@
 #include "../ntk/regression.h"
 #include "bench.h"
 #include "peer.h"
+#include "sizes.h"
 
 namespace keel::bench {
 namespace {

@@ -8,6 +8,7 @@
 #include "../keel.h"
 #include "bench.h"
 #include "peer.h"
+#include "sizes.h"
 
 namespace keel::bench {
 namespace {

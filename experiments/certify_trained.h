@@ -21,8 +21,7 @@ struct TrainedChoice {
 void check_trained(const CLI::App& app);
 
 /// Of a net that was taken for a whole one, what to add to an error of its file or of
-/// run_trained():
-/// "; ..." where the same SPEC and modules would do with --tail, "" elsewhere.
+/// run_trained(): "; ..." where the same SPEC and modules would do with --tail, "" elsewhere.
 std::string tail_hint(const TrainedChoice& choice, const Context& context);
 
 /// `file` is what was read from choice.weights.

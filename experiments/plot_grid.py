@@ -22,5 +22,6 @@ def data_grid(titles, rows, x_name="$x$"):
     for axes in grid[-1]:
         axes.set_xlabel(x_name, labelpad=1)
     figure.align_ylabels(grid[:, 0])
-    figure.subplots_adjust(left=0.525 / width, right=1 - 0.07 / width, top=0.95, bottom=0.125, wspace=0.08, hspace=0.1)
+    figure.subplots_adjust(left=0.525 / width, right=1 - 0.07 / width, top=0.95, bottom=0.125,
+                           wspace=0.08, hspace=0.1)
     return figure, grid

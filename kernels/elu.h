@@ -1,5 +1,4 @@
-// elu: x, and below 0 alpha (exp(x) - 1): a relu that goes on to -alpha. selu: one of these,
-// scaled.
+// elu: x, and below 0 alpha (exp(x) - 1). selu: one of these, scaled.
 #pragma once
 
 #include "../core/tape.h"

@@ -70,6 +70,12 @@ Affine linear_part(Affine map) {
   return map;
 }
 
+Affine scaled(Affine map, double factor) {
+  for (auto* all : {&map.weight, &map.bias, &map.weight_sizes, &map.bias_sizes})
+    for (double& each : *all) each *= factor;
+  return map;
+}
+
 Affine identity_map(std::int64_t width) { return identities(1, 1, width); }
 
 Affine identities(std::int64_t rows, std::int64_t cols, std::int64_t width) {

@@ -36,6 +36,9 @@ std::vector<double> affine_at(const Affine& affine, const std::vector<double>& x
 /// The same map without its bias.
 Affine linear_part(Affine map);
 
+/// factor (weight x + bias), factor > 0.
+Affine scaled(Affine map, double factor);
+
 Affine identity_map(std::int64_t width);
 
 /// `rows` by `cols` identities: two above each other give x twice, two side by side a sum.

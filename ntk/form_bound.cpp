@@ -1,10 +1,10 @@
 #include "form_bound.h"
 
 #include <cmath>
-#include <limits>
 
 #include "../kernels/one_blas_thread.h"
 #include "form_dual.h"
+#include "interval.h"
 
 namespace keel {
 
@@ -12,8 +12,8 @@ Most FormBound::most(const Direction& d, const Direction& of_units, int steps) c
   constexpr double kLongest = 0.3, kShortest = 0.05;  // a step, and what of it the last one is
   const OneBlasThread one;  // where a descent ends depends on the last digit
   FormDual dual(rows_, d, of_units);
-  if (!dual.any_parabola()) return {std::numeric_limits<double>::infinity(), 0};
-  Most least{std::numeric_limits<double>::infinity(), 0};
+  if (!dual.any_parabola()) return {kInfinity, 0};
+  Most least{kInfinity, 0};
   double start = 0;
   for (const double slack : {-1.0, 1.0, 3.0, 6.0}) {
     dual.multipliers().back() = slack;

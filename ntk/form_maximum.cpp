@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "interval.h"
 
 namespace keel {
 
@@ -22,7 +23,7 @@ double FormMaximum::of_path(std::size_t path, const std::vector<double>& linear,
                             const double* form) {
   const std::size_t begin = path * each_;
   const double* along = form + begin * rows();
-  double largest = -std::numeric_limits<double>::infinity();
+  double largest = -kInfinity;
   for (std::size_t row = begin + 1; row < begin + each_; ++row) {
     const OnArc arc{linear[begin], linear[row], along[begin], along[row], form[row * rows() + row]};
     const double at_most = arc.at_most() + given_[row];
@@ -43,7 +44,7 @@ double FormMaximum::of_pair(Pair& pair, const double* form) const {
   const double* along = form + first * rows() + second;
   const double* of_one = &messages_[messages(pair.one_path, pair.other_path)];
   const double* of_other = &messages_[messages(pair.other_path, pair.one_path)];
-  double largest = -std::numeric_limits<double>::infinity();
+  double largest = -kInfinity;
   std::size_t best_t = 1, best_s = 1;
   for (std::size_t t = 1; t < each_; ++t) {
     const double* across = along + t * rows();

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "../kernels/eigen.h"
 #include "dot.h"
+#include "interval.h"
 #include "length.h"
 #include "norm_span.h"
 #include "shell_maximum.h"
@@ -30,7 +30,7 @@ std::vector<Vector> columns_of(const Affine& map, bool centred) {
 // How far apart from their mean, or from 0, the units of W u + b are, inner <= |u| <= 1. `margin`:
 // of n times their square.
 Interval deviations(const std::vector<Vector>& columns, double inner, double margin) {
-  if (!std::isfinite(margin)) return {0, std::numeric_limits<double>::infinity()};  // too large
+  if (!std::isfinite(margin)) return {0, kInfinity};  // too large
   const std::size_t rows = columns[0].size(), cols = columns.size() - 1;
   // |W u + b|^2 = u' W'W u + 2 b'W u + b'b
   const auto product = [&](std::size_t a, std::size_t b) {

@@ -1,8 +1,8 @@
 #include "normed_block.h"
 
 #include <cmath>
-#include <limits>
 
+#include "interval.h"
 #include "net_bound.h"
 
 namespace keel {
@@ -12,9 +12,9 @@ namespace {
 Range range_of_units(const NormMap& norm, const DenseMap& hidden, const Direction& of_units) {
   const auto width = static_cast<std::int64_t>(norm.gain.size());
   const std::size_t units = of_units.w.size();
-  constexpr double kAll = std::numeric_limits<double>::infinity();
   for (const double w : of_units.w)
-    if (!std::isfinite(w)) return {{-kAll, kAll}, 0};  // past double's range: for the caller to say
+    // Past double's range: for the caller to say.
+    if (!std::isfinite(w)) return {{-kInfinity, kInfinity}, 0};
   // A SPEC begins with a dense layer. What it makes does not matter: of what the norm is given
   // nothing is used.
   const Net net(fmt::format("dense({}) {} dense({}) relu dense(1)", width,

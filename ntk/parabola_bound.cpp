@@ -1,12 +1,12 @@
 #include "parabola_bound.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "../kernels/gemm.h"
 #include "arc.h"
 #include "dot.h"
+#include "interval.h"
 
 namespace keel {
 namespace {
@@ -113,7 +113,7 @@ Most ParabolaBound::most(const Direction& d, const Direction& of_units) const {
 
   // The form is convex: largest where each path has a vector at the rim, of a single place. The
   // lines' slopes, each from 0 to the factor, go down by the subgradient there (Adam's way).
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
   Vector first(units), second(units), away(units);
   for (int step = 0; step < kSteps; ++step) {
     double total = fixed.value;
@@ -124,7 +124,7 @@ Most ParabolaBound::most(const Direction& d, const Direction& of_units) const {
     for (std::size_t path = 0; path < paths_.paths; ++path) {
       const std::size_t begin = path * paths_.each;
       const double p = base[begin] + dot(paths_.units_of(begin), slope.data(), units);
-      double largest = -std::numeric_limits<double>::infinity();
+      double largest = -kInfinity;
       std::size_t best_row = begin + 1;
       Angle best{};
       for (std::size_t row = begin + 1; row < begin + paths_.each; ++row) {

@@ -126,11 +126,11 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
       return std::nullopt;
     Affine first = std::move(maps.back());
     maps.pop_back();
-    Affine map = all_after(std::move(first));
+    const Affine map = all_after(std::move(first));
     if (!large || cancels(map)) return std::nullopt;
-    for (auto* all : {&map.weight, &map.bias, &map.weight_sizes, &map.bias_sizes})
-      for (double& each : *all) each *= phi.above;
-    std::optional<Tail> any = homogeneous(map, set.generators, phi.kinked() ? phi.slope : 0);
+    // phi(z) is relu(above z), but for what beside_relu() tells of.
+    std::optional<Tail> any =
+        homogeneous(scaled(map, phi.above), set.generators, phi.kinked() ? phi.slope : 0);
     if (!any) return std::nullopt;
     return Before{std::move(*any), true};
   }

@@ -47,8 +47,14 @@ inline Array sigmoid(const Array& x) {
 inline Array softplus(const Array& x) {
   return map(x, [](double a) { return a > 30 ? a : std::log(1 + std::exp(a)); });
 }
+constexpr double kSeluScale = 1.0507009873554805, kSeluAlpha = 1.6732632423543772;
+inline double elu(double a, double alpha) { return a > 0 ? a : alpha * (std::exp(a) - 1); }
+inline double selu(double a) { return kSeluScale * elu(a, kSeluAlpha); }
 inline Array elu(const Array& x, double alpha) {
-  return map(x, [alpha](double a) { return a > 0 ? a : alpha * (std::exp(a) - 1); });
+  return map(x, [alpha](double a) { return elu(a, alpha); });
+}
+inline Array selu(const Array& x) {
+  return map(x, [](double a) { return selu(a); });
 }
 inline Array gelu(const Array& x) {
   return map(x, [](double a) { return 0.5 * a * (1 + std::erf(a / std::sqrt(2.0))); });

@@ -109,8 +109,9 @@ TEST_CASE("reproduce activations: leaky relu and selu grow like relu, tanh is bo
     const bool grows = panel["net"] == "standard" && panel["activation"] != "tanh";
     CAPTURE(panel["spec"]);
     const double off = panel["far_field_exponent"].get<double>() - grows;
-    // Of a net that has hardly been trained 0 may be near the points it is measured at.
-    CHECK(std::abs(off) < (grows && test::kSanitized ? 0.3 : 0.1));
+    // Of a SELU net that has hardly been trained 0 may be near the points it is measured at.
+    const bool hardly = test::kSanitized && grows && panel["activation"] == "selu";
+    CHECK(std::abs(off) < (hardly ? 0.3 : 0.1));
   }
   std::set<std::string> specs;
   for (const auto& panel : summary["panels"]) specs.insert(panel["spec"].get<std::string>());

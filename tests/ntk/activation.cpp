@@ -7,19 +7,17 @@
 #include <cmath>
 
 #include "../message_of.h"
+#include "activations.h"
 #include "naive_tail.h"
 
 namespace keel {
 namespace {
 
 TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
-  for (const LayerSpec& layer :
-       {LayerSpec{.kind = LayerKind::relu}, LayerSpec{.kind = LayerKind::leakyrelu, .slope = 0.3},
-        LayerSpec{.kind = LayerKind::gelu}, LayerSpec{.kind = LayerKind::silu},
-        LayerSpec{.kind = LayerKind::tanh}, LayerSpec{.kind = LayerKind::sigmoid},
-        LayerSpec{.kind = LayerKind::softplus}, LayerSpec{.kind = LayerKind::elu},
-        LayerSpec{.kind = LayerKind::elu, .alpha = 0.3},
-        LayerSpec{.kind = LayerKind::elu, .alpha = 4}, LayerSpec{.kind = LayerKind::selu}}) {
+  std::vector<LayerSpec> layers = kCurved;
+  layers.push_back({.kind = LayerKind::relu});
+  layers.push_back({.kind = LayerKind::leakyrelu, .slope = 0.3});
+  for (const LayerSpec& layer : layers) {
     CAPTURE(spec_text({layer}));
     const Activation phi = layer;
     const Vector ends = draws(200, 5);
@@ -60,12 +58,7 @@ TEST_CASE("activation: far out neither value nor slope leaves double") {
 }
 
 TEST_CASE("activation: what bounds slopes and bends is no less than quotients of differences") {
-  for (const LayerSpec& layer :
-       {LayerSpec{.kind = LayerKind::gelu}, LayerSpec{.kind = LayerKind::silu},
-        LayerSpec{.kind = LayerKind::tanh}, LayerSpec{.kind = LayerKind::sigmoid},
-        LayerSpec{.kind = LayerKind::softplus}, LayerSpec{.kind = LayerKind::elu},
-        LayerSpec{.kind = LayerKind::elu, .alpha = 0.3},
-        LayerSpec{.kind = LayerKind::elu, .alpha = 4}, LayerSpec{.kind = LayerKind::selu}}) {
+  for (const LayerSpec& layer : kCurved) {
     CAPTURE(spec_text({layer}));
     const Activation phi = layer;
     constexpr double kStep = 1e-3;

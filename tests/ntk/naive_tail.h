@@ -13,6 +13,7 @@
 #include "../../ntk/norm_set.h"
 #include "../../ntk/search.h"
 #include "../../ntk/tail_sum.h"
+#include "../oracle.h"
 
 namespace keel {
 
@@ -108,9 +109,8 @@ struct Naive {
       if (spec[i].kind == LayerKind::leakyrelu) z = std::max(z, spec[i].slope * z);
       if (spec[i].kind == LayerKind::tanh) z = std::tanh(z);
       if (spec[i].kind == LayerKind::sigmoid) z = 1 / (1 + std::exp(-z));
-      if (spec[i].kind == LayerKind::elu) z = z > 0 ? z : spec[i].alpha * (std::exp(z) - 1);
-      if (spec[i].kind == LayerKind::selu)
-        z = 1.0507009873554805 * (z > 0 ? z : 1.6732632423543772 * (std::exp(z) - 1));
+      if (spec[i].kind == LayerKind::elu) z = oracle::elu(z, spec[i].alpha);
+      if (spec[i].kind == LayerKind::selu) z = oracle::selu(z);
       if (spec[i].kind == LayerKind::softplus) z = z > 30 ? z : std::log(1 + std::exp(z));
       if (spec[i].kind == LayerKind::gelu) z *= 0.5 * (1 + std::erf(z / std::sqrt(2.0)));
       if (spec[i].kind == LayerKind::silu) z /= 1 + std::exp(-z);

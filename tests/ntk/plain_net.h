@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../nn/net.h"
+#include "../oracle.h"
 #include "activations.h"
 
 namespace plain_net {
@@ -167,9 +168,8 @@ class Plain {
     if (kind == LayerKind::tanh) return std::tanh(z);
     if (kind == LayerKind::sigmoid) return 1 / (1 + std::exp(-z));
     if (kind == LayerKind::softplus) return z > 30 ? z : std::log1p(std::exp(z));
-    if (kind == LayerKind::elu) return z > 0 ? z : layer.alpha * (std::exp(z) - 1);
-    if (kind == LayerKind::selu)
-      return 1.0507009873554805 * (z > 0 ? z : 1.6732632423543772 * (std::exp(z) - 1));
+    if (kind == LayerKind::elu) return oracle::elu(z, layer.alpha);
+    if (kind == LayerKind::selu) return oracle::selu(z);
     if (kind == LayerKind::gelu) return 0.5 * z * std::erfc(-z / std::sqrt(2.0));
     return z / (1 + std::exp(-z));
   }
@@ -181,7 +181,7 @@ class Plain {
     if (kind == LayerKind::tanh) return 1 - std::tanh(z) * std::tanh(z);
     if (kind == LayerKind::elu) return z > 0 ? 1 : layer.alpha * std::exp(z);
     if (kind == LayerKind::selu)
-      return 1.0507009873554805 * (z > 0 ? 1 : 1.6732632423543772 * std::exp(z));
+      return oracle::kSeluScale * (z > 0 ? 1 : oracle::kSeluAlpha * std::exp(z));
     if (kind == LayerKind::gelu)
       return 0.5 * std::erfc(-z / std::sqrt(2.0)) + z * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
     const double sigmoid = 1 / (1 + std::exp(-z));

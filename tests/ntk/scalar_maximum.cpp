@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "activations.h"
+
 namespace keel {
 namespace {
 
@@ -27,13 +29,7 @@ void check_between(ScalarProblem problem) {
 }
 
 TEST_CASE("scalar_maximum: bends of every term, on cells that begin and end alike") {
-  for (const LayerSpec& phi :
-       {LayerSpec{.kind = LayerKind::gelu}, LayerSpec{.kind = LayerKind::silu},
-        LayerSpec{.kind = LayerKind::tanh}, LayerSpec{.kind = LayerKind::sigmoid},
-        LayerSpec{.kind = LayerKind::softplus}, LayerSpec{.kind = LayerKind::elu},
-        LayerSpec{.kind = LayerKind::elu, .alpha = 0},
-        LayerSpec{.kind = LayerKind::elu, .alpha = 0.2},
-        LayerSpec{.kind = LayerKind::elu, .alpha = 5}, LayerSpec{.kind = LayerKind::selu}})
+  for (const LayerSpec& phi : kCurved)
     for (double low : {-6.0, -3.0, -2.0, -1.5, -0.75, -0.3, 0.0, 0.5, 1.5, 2.5, 5.0})
       for (double width : {0.25, 0.75, 1.5, 4.0})
         for (double sign : {-1.0, 1.0}) {

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "../../ntk/shell_maximum.h"
+#include "../oracle.h"
 #include "activations.h"
 #include "dual_problem.h"
 
@@ -38,19 +39,17 @@ TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
       for (int i = 0; i <= 20000; ++i) {
         const double y = problem.low + (problem.high - problem.low) * i / 20000;
         const double z = problem.origin + problem.scale * y;
-        // written out once more: an oracle shares nothing
-        const double p =
-            (phi == LayerKind::relu        ? std::max(z, 0.0)
-             : phi == LayerKind::leakyrelu ? std::max(z, slope * z)
-             : phi == LayerKind::tanh      ? std::tanh(z)
-             : phi == LayerKind::sigmoid   ? 1 / (1 + std::exp(-z))
-             : phi == LayerKind::softplus  ? (z > 30 ? z : std::log(1 + std::exp(z)))
-             : phi == LayerKind::elu       ? (z > 0 ? z : alpha * (std::exp(z) - 1))
-             : phi == LayerKind::selu
-                 ? (z > 0 ? 1.0507009873554805 * z : 1.7580993408473766 * (std::exp(z) - 1))
-             : phi == LayerKind::gelu ? z * 0.5 * (1 + std::erf(z / std::sqrt(2.0)))
-                                      : z / (1 + std::exp(-z))) -
-            problem.centre;
+        // written out once more: an oracle shares nothing with what it is held to
+        const double p = (phi == LayerKind::relu        ? std::max(z, 0.0)
+                          : phi == LayerKind::leakyrelu ? std::max(z, slope * z)
+                          : phi == LayerKind::tanh      ? std::tanh(z)
+                          : phi == LayerKind::sigmoid   ? 1 / (1 + std::exp(-z))
+                          : phi == LayerKind::softplus  ? (z > 30 ? z : std::log(1 + std::exp(z)))
+                          : phi == LayerKind::elu       ? oracle::elu(z, alpha)
+                          : phi == LayerKind::selu      ? oracle::selu(z)
+                          : phi == LayerKind::gelu ? z * 0.5 * (1 + std::erf(z / std::sqrt(2.0)))
+                                                   : z / (1 + std::exp(-z))) -
+                         problem.centre;
         const double value = problem.w * p + problem.theta * p * p - problem.cross * y * p -
                              problem.sigma * y - problem.kappa * y * y;
         largest = std::max(largest, value);
