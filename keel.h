@@ -41,6 +41,7 @@
 #include "kernels/layer_norm.h"
 #include "kernels/leaky_relu.h"
 #include "kernels/mse.h"
+#include "kernels/prelu.h"
 #include "kernels/relu.h"
 #include "kernels/reshape.h"
 #include "kernels/sgd.h"

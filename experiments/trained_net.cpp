@@ -64,8 +64,7 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
       Net(without_batch_norms(spec), input_width(spec, file, path, modules), options), {}, {}};
   if (const auto found = file.metadata.find(kColumnsKey); found != file.metadata.end())
     result.columns = found->second;
-  result.zero_biases =
-      load_weights(result.net, file, path, {MissingBias::zero, modules, spec, Slopes::compare});
+  result.zero_biases = load_weights(result.net, file, path, {MissingBias::zero, modules, spec});
   if (!result.zero_biases.empty())
     context.note(fmt::format(
         "note: {} has no {}: taken as zeros, as PyTorch's bias=False means; not so of a "

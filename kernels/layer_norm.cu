@@ -3,6 +3,7 @@
 #include "gain_and_bias.h"
 #include "launch.cuh"
 #include "layer_norm_program.h"
+#include "row_chunks.h"
 #include "sum.h"
 
 namespace keel {
@@ -69,17 +70,6 @@ Tensor forward(const Normalised& saved) {
     });
   });
   return out;
-}
-
-// Rows a chunk: enough chunks to fill a GPU, few enough that their sums stay a small part of the
-// traffic. It depends on the shape and the kind of device alone, so results do not depend on a
-// device's size. A few rows on a GPU are shared by more groups: a chunk is done one row after
-// another, each waiting for memory.
-std::int64_t rows_per_chunk(Device device, std::int64_t rows) {
-  constexpr std::int64_t kSmallest = 16, kMostChunks = 8192, kFewest = 4, kFewChunks = 256;
-  if (device.is_cuda() && rows < kSmallest * kFewChunks)
-    return std::max(kFewest, (rows + kFewChunks - 1) / kFewChunks);
-  return std::max(kSmallest, (rows + kMostChunks - 1) / kMostChunks);
 }
 
 void pull(const Normalised& saved, Slot x_slot, Slot gain_slot, Slot bias_slot, const Tensor& d_out,

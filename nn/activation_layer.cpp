@@ -5,6 +5,7 @@
 #include "../kernels/elu.h"
 #include "../kernels/gelu.h"
 #include "../kernels/leaky_relu.h"
+#include "../kernels/prelu.h"
 #include "../kernels/relu.h"
 #include "../kernels/sigmoid.h"
 #include "../kernels/silu.h"
@@ -16,12 +17,13 @@ namespace {
 
 [[noreturn]] void refuse(const LayerSpec& spec) {
   fail("activation",
-       "got {}, wanted relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus, elu or selu",
+       "got {}, wanted relu, leakyrelu, prelu, gelu, silu, tanh, sigmoid, softplus, elu or selu",
        spec_text({spec}));
 }
 
 // Nothing of elu and selu, whose expectations are no mixture's: they want the bivariate normal
-// distribution at ends other than 0.
+// distribution at ends other than 0. Nor of prelu: one slope for all units is one parameter however
+// many these are, and leaves a kernel that stays random; one each would add what they make of u.
 std::optional<KernelMap> map_of(const LayerSpec& spec) {
   KernelMap map;
   switch (spec.kind) {
@@ -52,6 +54,7 @@ std::optional<KernelMap> map_of(const LayerSpec& spec) {
       map.form = Form::integral;
       map.mixture = kLogisticMixture;
       break;
+    case LayerKind::prelu:
     case LayerKind::elu:
     case LayerKind::selu:
       return std::nullopt;
@@ -71,12 +74,19 @@ ActivationLayer::ActivationLayer(const LayerSpec& spec) : spec_(spec) {
         spec.alpha);
 }
 
-Var ActivationLayer::apply(const Var& x, std::span<const Var>) const {
+std::vector<ParameterSpec> ActivationLayer::parameters(std::int64_t input_width) const {
+  if (spec_.kind != LayerKind::prelu) return {};
+  return {{"weight", {spec_.per_unit ? input_width : 1}, spec_.slope, 0}};
+}
+
+Var ActivationLayer::apply(const Var& x, std::span<const Var> parameters) const {
   switch (spec_.kind) {
     case LayerKind::relu:
       return relu(x);
     case LayerKind::leakyrelu:
       return leaky_relu(x, spec_.slope);
+    case LayerKind::prelu:
+      return prelu(x, parameters[0]);
     case LayerKind::gelu:
       return gelu(x);
     case LayerKind::silu:

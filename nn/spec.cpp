@@ -13,9 +13,9 @@ namespace keel {
 namespace {
 
 constexpr const char* kKnown =
-    "dense(width), relu, leakyrelu(slope=0.01), gelu, silu, tanh, sigmoid, softplus, "
-    "elu(alpha=1), selu, identity, batchnorm, rmsnorm, layernorm, layernorm(affine=0, eps=0) or "
-    "residual(words)";
+    "dense(width), relu, leakyrelu(slope=0.01), prelu(slope=0.25, per_unit=0), gelu, silu, tanh, "
+    "sigmoid, softplus, elu(alpha=1), selu, identity, batchnorm, rmsnorm, layernorm, "
+    "layernorm(affine=0, eps=0) or residual(words)";
 constexpr std::string_view kIdentity = "identity", kResidual = "residual";
 constexpr const char* kOfNorm = "affine=0|1 or eps=value";
 
@@ -24,13 +24,19 @@ constexpr struct {
   LayerKind kind;
   const char* name;
   const char* options;  // none: nullptr
-} kNames[] = {
-    {LayerKind::relu, "relu", nullptr},         {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
-    {LayerKind::gelu, "gelu", nullptr},         {LayerKind::silu, "silu", nullptr},
-    {LayerKind::tanh, "tanh", nullptr},         {LayerKind::sigmoid, "sigmoid", nullptr},
-    {LayerKind::softplus, "softplus", nullptr}, {LayerKind::elu, "elu", "alpha=value"},
-    {LayerKind::selu, "selu", nullptr},         {LayerKind::layernorm, "layernorm", kOfNorm},
-    {LayerKind::rmsnorm, "rmsnorm", kOfNorm},   {LayerKind::batchnorm, "batchnorm", kOfNorm}};
+} kNames[] = {{LayerKind::relu, "relu", nullptr},
+              {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
+              {LayerKind::prelu, "prelu", "slope=value or per_unit=0|1"},
+              {LayerKind::gelu, "gelu", nullptr},
+              {LayerKind::silu, "silu", nullptr},
+              {LayerKind::tanh, "tanh", nullptr},
+              {LayerKind::sigmoid, "sigmoid", nullptr},
+              {LayerKind::softplus, "softplus", nullptr},
+              {LayerKind::elu, "elu", "alpha=value"},
+              {LayerKind::selu, "selu", nullptr},
+              {LayerKind::layernorm, "layernorm", kOfNorm},
+              {LayerKind::rmsnorm, "rmsnorm", kOfNorm},
+              {LayerKind::batchnorm, "batchnorm", kOfNorm}};
 
 LayerSpec parse_dense(const SpecWord& word) {
   LayerSpec layer{.kind = LayerKind::dense};
@@ -47,18 +53,27 @@ void parse_option(const SpecWord& word, std::string_view option, const char* wan
   const std::string_view name = trim(option.substr(0, equals));
   const std::string_view value =
       equals == option.npos ? std::string_view() : trim(option.substr(equals + 1));
-  const bool leaky = layer.kind == LayerKind::leakyrelu, elu = layer.kind == LayerKind::elu;
-  if (name == "affine" && !leaky && !elu) {
-    check(value == "0" || value == "1", "spec",
-          "got affine '{}' in {}, wanted affine=0 or affine=1", shown(value), word.at());
-    layer.affine = value == "1";
-  } else if (name == "slope" && leaky) {
-    check(parse_whole(value, layer.slope) && layer.slope >= 0 && layer.slope <= 1, "spec",
-          "got slope '{}' in {}, wanted a number from 0 to 1", shown(value), word.at());
+  const LayerKind kind = layer.kind;
+  const bool prelu = kind == LayerKind::prelu, elu = kind == LayerKind::elu;
+  const bool norm = normalises_rows(kind) || kind == LayerKind::batchnorm;
+  const auto flag = [&] {
+    check(value == "0" || value == "1", "spec", "got {} '{}' in {}, wanted {}=0 or {}=1", name,
+          shown(value), word.at(), name, name);
+    return value == "1";
+  };
+  const auto number = [&](double& into, double most) {
+    check(parse_whole(value, into) && into >= 0 && into <= most, "spec",
+          "got {} '{}' in {}, wanted a number from 0 to {}", name, shown(value), word.at(), most);
+  };
+  if (name == "affine" && norm) {
+    layer.affine = flag();
+  } else if (name == "per_unit" && prelu) {
+    layer.per_unit = flag();
+  } else if (name == "slope" && (prelu || kind == LayerKind::leakyrelu)) {
+    number(layer.slope, 1);
   } else if (name == "alpha" && elu) {
-    check(parse_whole(value, layer.alpha) && layer.alpha >= 0 && layer.alpha <= 100, "spec",
-          "got alpha '{}' in {}, wanted a number from 0 to 100", shown(value), word.at());
-  } else if (name == "eps" && !leaky && !elu) {
+    number(layer.alpha, 100);
+  } else if (name == "eps" && norm) {
     check(parse_whole(value, layer.eps) && std::isfinite(layer.eps) && layer.eps >= 0, "spec",
           "got eps '{}' in {}, wanted a number >= 0", shown(value), word.at());
   } else {
@@ -70,7 +85,7 @@ void parse_option(const SpecWord& word, std::string_view option, const char* wan
 }
 
 LayerSpec parse_options(const SpecWord& word, LayerKind kind, const char* wanted) {
-  LayerSpec layer{.kind = kind, .eps = default_eps(kind)};
+  LayerSpec layer{.kind = kind, .eps = default_eps(kind), .slope = default_slope(kind)};
   if (!word.has_parentheses) return layer;
   std::string_view rest = word.inside;
   std::vector<std::string_view> seen;
@@ -149,7 +164,8 @@ std::string layer_text(const LayerSpec& layer) {
   };
   if (!layer.affine) add("affine=0");
   if (layer.eps != default_eps(layer.kind)) add(fmt::format("eps={}", layer.eps));
-  if (layer.slope != LayerSpec().slope) add(fmt::format("slope={}", layer.slope));
+  if (layer.slope != default_slope(layer.kind)) add(fmt::format("slope={}", layer.slope));
+  if (layer.per_unit) add("per_unit=1");
   if (layer.alpha != LayerSpec().alpha) add(fmt::format("alpha={}", layer.alpha));
   return options.empty() ? name_of(layer.kind)
                          : fmt::format("{}({})", name_of(layer.kind), options);
@@ -193,6 +209,8 @@ bool bounds_rows(LayerKind kind) { return normalises_rows(kind) || bounds_units(
 double default_eps(LayerKind kind) {
   return kind == LayerKind::rmsnorm ? kRmsEps : LayerSpec().eps;
 }
+
+double default_slope(LayerKind kind) { return kind == LayerKind::prelu ? 0.25 : LayerSpec().slope; }
 
 Spec parse_spec(std::string_view text) { return parse(text, false); }
 

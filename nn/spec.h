@@ -14,6 +14,7 @@ enum class LayerKind {
   dense,
   relu,
   leakyrelu,
+  prelu,
   gelu,
   silu,
   tanh,
@@ -46,13 +47,18 @@ bool bounds_rows(LayerKind kind);
 /// What a norm adds where its word does not say: what PyTorch's of float32 does.
 double default_eps(LayerKind kind);
 
+/// The slope below 0 of leakyrelu, or what a prelu's begins with, where the word does not say:
+/// PyTorch's.
+double default_slope(LayerKind kind);
+
 /// One word of a SPEC. Fields that its kind does not have keep their defaults.
 struct LayerSpec {
   LayerKind kind = LayerKind::relu;
   std::int64_t width = 0;       ///< dense: outputs
   bool affine = true;           ///< of a norm: with gain and bias; rmsnorm: with gain
   double eps = 1e-5;            ///< of a norm: added to variance, or mean square; see default_eps
-  double slope = 0.01;          ///< leakyrelu: of numbers below 0, from 0 to 1
+  double slope = 0.01;          ///< leakyrelu, prelu: from 0 to 1; see default_slope
+  bool per_unit = false;        ///< prelu: a slope of its own for each unit
   double alpha = 1;             ///< elu: what it goes on to below 0 is -alpha; from 0 to 100
   std::int64_t identities = 0;  ///< words `identity` ahead of it; add: of the end
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
@@ -62,9 +68,11 @@ using Spec = std::vector<LayerSpec>;
 
 bool has_residual(const Spec& spec);
 
-/// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), gelu, silu, tanh, sigmoid,
-/// softplus, elu or elu(alpha=value), selu, layernorm or layernorm(affine=0|1, eps=value), rmsnorm
-/// and batchnorm with the same options, and residual(words), x + words(x), separated by blanks; the
+/// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), prelu or prelu(slope=value,
+/// per_unit=0|1), gelu, silu, tanh, sigmoid, softplus, elu or elu(alpha=value), selu, layernorm or
+/// layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same options, and
+/// residual(words), x + words(x), separated by blanks; a prelu's slope is what training begins
+/// with. The
 /// first, but for batchnorms, and the last are dense. A word `identity` does nothing, and only
 /// counts where layers are numbered: it stands for a Dropout or Flatten of PyTorch's. Throws
 /// keel::Error that quotes the wrong word, and what check_residuals() throws.

@@ -11,33 +11,8 @@ namespace keel {
 namespace {
 
 bool has_weights(const LayerSpec& layer) {
-  return layer.kind == LayerKind::dense || layer.kind == LayerKind::batchnorm ||
-         (normalises_rows(layer.kind) && layer.affine);
-}
-
-bool is_leaky(const LayerSpec& layer) { return layer.kind == LayerKind::leakyrelu; }
-
-std::size_t count(const Spec& spec, bool (*is)(const LayerSpec&)) {
-  return static_cast<std::size_t>(std::count_if(spec.begin(), spec.end(), is));
-}
-
-// Leaky relus are PReLUs, whose modules are among those given.
-bool names_slopes(const Spec& spec, const std::vector<std::string>& modules) {
-  const std::size_t leaky = count(spec, is_leaky);
-  return leaky > 0 && modules.size() == count(spec, has_weights) + leaky;
-}
-
-// A PReLU has it in the file. It is SPEC that says what activations are, and a certificate is of.
-void check_slope(WeightsReader& reader, const std::string& name, const Spec& spec,
-                 std::size_t layer, const std::string& path) {
-  const double slope = reader.take(name, {1}).to_vector<double>()[0];
-  check(slope >= 0 && slope <= 1, "weights",
-        "{}: '{}', a PReLU's slope, is {}, wanted one from 0 to 1, as a 'leakyrelu' has", path,
-        name, slope);
-  check(slope == spec[layer].slope, "weights",
-        "{}: '{}', a PReLU's slope, is {}, and that at word {} of '{}' {}: wanted "
-        "'leakyrelu(slope={})' there",
-        path, name, slope, word_of(spec, layer), spec_text(spec), spec[layer].slope, slope);
+  return layer.kind == LayerKind::dense || layer.kind == LayerKind::prelu ||
+         layer.kind == LayerKind::batchnorm || (normalises_rows(layer.kind) && layer.affine);
 }
 
 // Of the net's parameters, in layout order: "2.weight", or by the module of that layer. `layers`
@@ -128,17 +103,15 @@ void save_weights(const Net& net, const std::string& path,
 }
 
 std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::string>& modules) {
-  const std::size_t weights = count(spec, has_weights), leaky = count(spec, is_leaky);
-  const bool slopes = names_slopes(spec, modules);
-  check(modules.empty() || modules.size() == weights || slopes, "weights",
-        "got {} modules '{}', wanted one for each of the {} layers of '{}' that have weights{}",
-        modules.size(), fmt::join(modules, " "), weights, spec_text(spec),
-        leaky == 0 ? "" : fmt::format(", or {} with those of PReLUs", weights + leaky));
+  const auto weights =
+      static_cast<std::size_t>(std::count_if(spec.begin(), spec.end(), has_weights));
+  check(modules.empty() || modules.size() == weights, "weights",
+        "got {} modules '{}', wanted one for each of the {} layers of '{}' that have weights",
+        modules.size(), fmt::join(modules, " "), weights, spec_text(spec));
   std::vector<std::string> names;
   auto next = modules.begin();
   for (std::size_t i = 0; i < spec.size(); ++i) {
-    const bool named = has_weights(spec[i]) || (slopes && is_leaky(spec[i]));
-    names.push_back(named && next != modules.end() ? *next++ : number_of(spec, i));
+    names.push_back(has_weights(spec[i]) && next != modules.end() ? *next++ : number_of(spec, i));
   }
   return names;
 }
@@ -179,19 +152,12 @@ std::vector<std::string> load_weights(Net& net, const SafeTensors& file, const s
       check_finite_weights(values, path, name);  // a float64 may be too large for the net's float32
       copy(net.layout().member_view(flat, p, s), values);
     }
-    for (std::size_t i = 0; i < spec.size(); ++i) {
-      if (!is_leaky(spec[i])) continue;
-      const std::string name = name_in_file(net, layers[i] + ".weight", s);
-      const bool there =
-          options.modules.empty() ? reader.has(name) : names_slopes(spec, options.modules);
-      if (there && options.slopes == Slopes::compare) check_slope(reader, name, spec, i, path);
-    }
     for (const BatchNormFold& fold : folds)
       fold_into(net, flat, s, fold,
                 take_batch_norm(reader, name_in_file(net, layers[fold.layer], s), spec[fold.layer],
                                 units_of(net, fold), path));
   }
-  reader.finish(options.slopes == Slopes::compare);
+  reader.finish();
   copy(net.flat(), flat);
   return zeros;
 }

@@ -11,10 +11,11 @@
 namespace keel {
 
 /// The state_dict of a torch.nn.Sequential of the same layers: `<i>.weight` [out, in] and
-/// `<i>.bias`, i counting every word of the SPEC from 0; the gain of a norm is its `weight`.
-/// Of an ensemble, all members in one file, named `member<s>.<i>.weight`. Parameters are written as
-/// a net in the standard parameterisation has them, so that PyTorch computes the same function.
-/// `notes` go to the file's metadata. Throws keel::Error where the net mixes rows.
+/// `<i>.bias`, i counting every word of the SPEC from 0; the gain of a norm, or the slopes of
+/// a prelu, are its `weight`. Of an ensemble, all members in one file, named
+/// `member<s>.<i>.weight`. Parameters are written as a net in the standard parameterisation has
+/// them, so that PyTorch computes the same function. `notes` go to the file's metadata. Throws
+/// keel::Error where the net mixes rows.
 void save_weights(const Net& net, const std::string& path,
                   const std::map<std::string, std::string>& notes = {});
 
@@ -22,15 +23,10 @@ void save_weights(const Net& net, const std::string& path,
 /// another kernel, and another training. What save_weights() wrote lacks none.
 enum class MissingBias { refuse, zero };
 
-/// A PReLU is a leaky relu whose slope is a weight: the same function as a SPEC's leaky relu of
-/// that slope, but of another kernel, and another training.
-enum class Slopes { refuse, compare };
-
 struct LoadOptions {
   MissingBias missing_bias = MissingBias::refuse;
   /// What the file calls each layer that has weights (a batchnorm without gain and bias has running
   /// statistics), in the SPEC's order: "fc1" of `fc1.weight`. One that stands twice is shared.
-  /// Where there are as many more as the SPEC has leaky relus, each of those is a PReLU's.
   /// None: a layer's number.
   std::vector<std::string> modules = {};
   /// What the file's net is, where it has batchnorms, which the net loaded into has not: that is of
@@ -38,7 +34,6 @@ struct LoadOptions {
   /// running statistics. The net is best in float64: weights with a batchnorm in them cancel. None:
   /// the net's own SPEC.
   Spec spec = {};
-  Slopes slopes = Slopes::refuse;
 };
 
 /// What the file calls each layer of `spec`: its number, or its module, as in LoadOptions. Throws
@@ -49,9 +44,9 @@ std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::st
 /// layers and members. A vector that
 /// safetensors.torch.save_model() wrote once for two names is taken for both. Returns the names of
 /// the biases that are missing and became zeros. Throws keel::Error naming the tensor that is
-/// missing, has another shape, is not wanted, or holds a number that is not finite, the slope that
-/// is another, the batchnorm that cannot be folded, or both nets, where save_weights() wrote down
-/// that the file's is another; the net is then unchanged.
+/// missing, has another shape, is not wanted, or holds a number that is not finite, the batchnorm
+/// that cannot be folded, or both nets, where save_weights() wrote down that the file's is another;
+/// the net is then unchanged.
 std::vector<std::string> load_weights(Net& net, const std::string& path,
                                       const LoadOptions& options = {});
 

@@ -85,8 +85,11 @@ Tensor WeightsReader::take(const std::string& name, const Shape& shape) {
     fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path_, name, shape,
          quoted(unused), hint(name));
   }
-  check<ShapeError>(found->shape() == shape, "weights", "{}: '{}' has shape {}, wanted {}", path_,
-                    name, found->shape(), shape);
+  check<ShapeError>(found->shape() == shape, "weights", "{}: '{}' has shape {}, wanted {}{}", path_,
+                    name, found->shape(), shape,
+                    shape == Shape{1} && found->rank() == 1 && name.ends_with(".weight")
+                        ? "; a PReLU with a slope for each unit is the word 'prelu(per_unit=1)'"
+                        : "");
   check_finite_weights(*found, path_, name);
   left_.erase(place);
   return *found;
@@ -103,9 +106,9 @@ bool WeightsReader::lacks_bias(const std::string& name) const {
          content_.find(name.substr(0, name.size() - kBias.size()) + "weight");
 }
 
-void WeightsReader::finish(bool slopes) const {
+void WeightsReader::finish() const {
   check(left_.empty(), "weights", "{}: got {} too, which '{}' does not have{}", path_,
-        quoted(left_), spec_text(spec_), hint(slopes));
+        quoted(left_), spec_text(spec_), hint());
   // Activations and eps have no tensors.
   const auto written = content_.metadata.find(kNetKey);
   check(written == content_.metadata.end() || written->second == spec_text(spec_), "weights",
@@ -113,19 +116,14 @@ void WeightsReader::finish(bool slopes) const {
         written == content_.metadata.end() ? "" : shown(written->second), spec_text(spec_));
 }
 
-std::string WeightsReader::hint(bool slopes) const {
+std::string WeightsReader::hint() const {
   for (const std::string& name : left_) {
     if (name.ends_with(kRunningMean))
       return "; running statistics are a Batch Norm's, the word 'batchnorm'";
     const Tensor* found = content_.find(name);
     if (name.ends_with(".weight") && found && found->shape() == Shape{1})
-      return slopes ? fmt::format("; '{}' may be a PReLU's slope, the word 'leakyrelu(slope={})'{}",
-                                  shown(name), found->to_vector<double>()[0],
-                                  by_number_ ? "" : ", whose module is named like others")
-                    : fmt::format(
-                          "; '{}' may be a PReLU's slope, which is trained, and so of another "
-                          "kernel than a 'leakyrelu'",
-                          shown(name));
+      return fmt::format("; '{}' may be a PReLU's slope, the word 'prelu'{}", shown(name),
+                         by_number_ ? "" : ", whose module is named like others");
   }
   return "";
 }

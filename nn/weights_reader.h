@@ -49,12 +49,11 @@ class WeightsReader {
 
   void leave(const std::string& name) { left_.erase(name); }
 
-  /// Throws keel::Error unless all was taken, and keel wrote nothing else of what it is. `slopes`:
-  /// a PReLU's would have been taken for a leaky relu's.
-  void finish(bool slopes) const;
+  /// Throws keel::Error unless all was taken, and keel wrote nothing else of what it is.
+  void finish() const;
 
  private:
-  std::string hint(bool slopes) const;              // of what was not taken
+  std::string hint() const;                         // of what was not taken
   std::string hint(const std::string& name) const;  // what may help, or nothing
 
   const std::string& path_;

@@ -29,7 +29,12 @@ Activation::Activation(const LayerSpec& layer)
         spec_text({layer}));
 }
 
-Activation Activation::identity() { return LayerSpec{.kind = LayerKind::leakyrelu, .slope = 1}; }
+Activation Activation::of_slope(double slope) {
+  Activation phi;
+  phi.kind = LayerKind::leakyrelu;
+  phi.slope = slope;
+  return phi;
+}
 
 double Activation::operator()(double z) const {
   switch (kind) {
@@ -109,13 +114,17 @@ double Activation::curvature(double a, double b) const {
 double Activation::spread(double scale) const {
   if (kind == LayerKind::sigmoid) return std::min(0.25 * scale, 1.0);
   if (is_elu()) return std::max(above, alpha) * scale;
+  if (kinked()) return std::max(1.0, std::abs(slope)) * scale;
   return kind == LayerKind::tanh ? std::min(scale, 2.0) : scale;
 }
 
-// All rise but for gelu and silu below 0, which fall before: the larger end is the largest.
+// All rise but for gelu and silu below 0, which fall before, and lines of a slope below 0: the
+// larger end is the largest.
 Interval Activation::range(double a, double b) const {
-  const bool turns = (kind == LayerKind::gelu || kind == LayerKind::silu) && a < 0;
-  return {turns ? *least() : (*this)(a), std::max((*this)(a), (*this)(b))};
+  const double at_a = (*this)(a), at_b = (*this)(b), most = std::max(at_a, at_b);
+  if ((kind == LayerKind::gelu || kind == LayerKind::silu) && a < 0) return {*least(), most};
+  if (kinked() && slope < 0) return {a < 0 && b > 0 ? 0 : std::min(at_a, at_b), most};
+  return {at_a, most};
 }
 
 // softplus is above by ln(1 + exp(-|z|)), gelu and silu, of which |z| Phi(-|z|) and so on is
@@ -130,6 +139,8 @@ std::optional<Interval> Activation::beside_relu() const {
 std::optional<double> Activation::least() const {
   switch (kind) {
     case LayerKind::relu:
+    case LayerKind::leakyrelu:
+      return slope > 0 ? std::nullopt : std::optional(0.0);
     case LayerKind::sigmoid:
     case LayerKind::softplus:
       return 0;
@@ -145,6 +156,26 @@ std::optional<double> Activation::least() const {
     default:
       return std::nullopt;
   }
+}
+
+LayerActivation::LayerActivation(std::vector<double> slopes) {
+  check(!slopes.empty(), "activation", "got no slopes, wanted one for each unit");
+  all_ = Activation::of_slope(slopes[0]);
+  const bool same =
+      std::all_of(slopes.begin(), slopes.end(), [&](double slope) { return slope == slopes[0]; });
+  if (!same) slopes_ = std::move(slopes);
+}
+
+std::optional<double> LayerActivation::least() const {
+  const auto rises = [](double slope) { return slope > 0; };
+  if (std::any_of(slopes_.begin(), slopes_.end(), rises)) return std::nullopt;
+  return all_.least();
+}
+
+LayerActivation LayerActivation::and_one_more() const {
+  LayerActivation more = *this;
+  if (!more.slopes_.empty()) more.slopes_.push_back(1);
+  return more;
 }
 
 }  // namespace keel

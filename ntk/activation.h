@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "../nn/spec.h"
 #include "interval.h"
@@ -11,7 +12,7 @@ namespace keel {
 /// relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus, elu or selu, in double.
 struct Activation {
   LayerKind kind = LayerKind::relu;
-  double slope = 0;  ///< of relu and leakyrelu below 0; 1: the identity
+  double slope = 0;  ///< of relu and leakyrelu below 0, any number; 1: the identity
   double alpha = 0;  ///< of elu and selu, which is alpha (exp(z) - 1) below 0
   double above = 1;  ///< the slope above 0 of what are lines there; selu's is not 1
 
@@ -20,7 +21,9 @@ struct Activation {
   explicit(false) Activation(const LayerSpec& layer);
   explicit(false) Activation(LayerKind kind) : Activation(LayerSpec{.kind = kind}) {}
 
-  static Activation identity();
+  /// Two lines of these slopes below and above 0: this one and 1. Any number, as a prelu's may be.
+  static Activation of_slope(double slope);
+  static Activation identity() { return of_slope(1); }
 
   double operator()(double z) const;
 
@@ -47,6 +50,31 @@ struct Activation {
 
   /// What phi is never below; nothing where there is no such number.
   std::optional<double> least() const;
+};
+
+/// The activations of one layer: one of all its units, or of each a leaky relu of its own slope.
+class LayerActivation {
+ public:
+  explicit(false) LayerActivation(const Activation& all) : all_(all) {}
+  explicit(false) LayerActivation(LayerKind kind) : all_(kind) {}
+  /// Throws keel::Error where there are none.
+  explicit LayerActivation(std::vector<double> slopes);
+
+  Activation of(std::size_t unit) const {
+    return slopes_.empty() ? all_ : Activation::of_slope(slopes_[unit]);
+  }
+
+  bool kinked() const { return all_.kinked(); }
+
+  /// As Activation's, of each unit.
+  std::optional<double> least() const;
+
+  /// With another unit behind the last, of which a value above 0 is what it was.
+  LayerActivation and_one_more() const;
+
+ private:
+  Activation all_;
+  std::vector<double> slopes_{};
 };
 
 }  // namespace keel

@@ -33,7 +33,7 @@ bool tighter(const Piece& a, const Piece& b) { return a.bound() < b.bound(); }
 // line.
 std::optional<double> cut_of(const Units& units, std::size_t j) {
   const double low = units.low[j], high = units.high[j], scale = units.scale[j];
-  const double at = units.activation.kinked() ? -units.origin[j] / scale : low + (high - low) / 2;
+  const double at = units.phi(j).kinked() ? -units.origin[j] / scale : low + (high - low) / 2;
   if (units.passes(j) || !(scale > 0 && at > low && at < high)) return std::nullopt;
   return at;
 }

@@ -66,7 +66,7 @@ Vector centres(const Units& units, double spread) {
   Vector result;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const double step = spread * units.scale[i];
-    const Activation& phi = units.phi(i);
+    const Activation phi = units.phi(i);
     result.push_back(0.5 * (phi(units.origin[i] + step) + phi(units.origin[i] - step)));
   }
   return result;

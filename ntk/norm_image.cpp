@@ -17,7 +17,8 @@ constexpr std::int64_t kEachKappa = 24;  // dimensions; beyond, one kappa for al
 }  // namespace
 
 // T is L^-T of Cholesky's L of the quadratic form: q's last coordinate has the sign of s.
-std::optional<Tail> homogeneous(const Affine& map, const Vector& generators, double slope) {
+std::optional<Tail> homogeneous(const Affine& map, const Vector& generators,
+                                const LayerActivation& phi) {
   const auto rows = static_cast<std::size_t>(map.outputs),
              cols = static_cast<std::size_t>(map.inputs), k = cols + 1;
   Vector squares(rows + 1);
@@ -59,7 +60,7 @@ std::optional<Tail> homogeneous(const Affine& map, const Vector& generators, dou
   tail.set.half = true;
   tail.affine.push_back({map.outputs + 1, map.inputs + 1, std::move(all), Vector(rows + 1),
                          std::move(sizes), Vector(rows + 1)});
-  tail.push_back(LayerSpec{.kind = LayerKind::leakyrelu, .slope = slope});
+  tail.push_back(phi.and_one_more());
   return tail;
 }
 

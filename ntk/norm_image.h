@@ -9,10 +9,10 @@ namespace keel {
 /// z = A x + b and, last, 1, as functions of q, (s x, s) = T q with s > 0: relu takes s out. Where
 /// q is on the unit sphere, with its last coordinate >= 0, x may be any. T is such that sum_j
 /// |g_j|^2 z_j^2 = |q|^2, g_j the rows of `generators`: no direction of q does much more than
-/// another. Nothing where rounding leaves the rank of (A, b) open. A relu of `slope` below 0
+/// another. Nothing where rounding leaves the rank of (A, b) open. phi, two lines that meet at 0,
 /// follows.
 std::optional<Tail> homogeneous(const Affine& map, const std::vector<double>& generators,
-                                double slope);
+                                const LayerActivation& phi);
 
 /// u = s sum_j a_j g_j, s > 0 and |u| <= 1, where a are the activations of one layer over a set.
 /// Where a plane leaves all sums at least 1/reach behind, s <= reach, and

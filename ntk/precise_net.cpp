@@ -115,6 +115,10 @@ std::vector<double> evaluate_precisely(const Net& net, const std::vector<double>
       for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = values[i] * gain[i] + Wide{bias[i], 0};
       p += centred ? 2 : 1;
+    } else if (layer.kind == LayerKind::prelu) {
+      const Vector slopes = net.values(p++);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (!(values[i].high > 0)) values[i] = values[i] * slopes[layer.per_unit ? i : 0];
     } else if (layer.kind == LayerKind::residual) {
       kept = values;
     } else if (layer.kind == LayerKind::add) {

@@ -86,9 +86,9 @@ class BoundAbove {
     for (std::size_t l = 0; l < tail_.activations.size(); ++l) {
       layers_.emplace_back();
       for (std::size_t j = 0; j < intervals.size(); ++j)
-        layers_[l].push_back(
-            {j + tail_.kept[l] < intervals.size() ? tail_.activations[l] : Activation::identity(),
-             intervals[j]});
+        layers_[l].push_back({j + tail_.kept[l] < intervals.size() ? tail_.activations[l].of(j)
+                                                                   : Activation::identity(),
+                              intervals[j]});
       intervals = next_intervals(l + 1);
     }
     return intervals;

@@ -21,9 +21,9 @@ struct Tail {
   NormSet set{};
   bool direct = false;           ///< unit i of the first map is unit i of the norm, gain and bias
   std::vector<Affine> affine{};  ///< one more than activations
-  std::vector<Activation> activations{};
+  std::vector<LayerActivation> activations{};
   std::vector<std::size_t> kept{};  ///< of each: how many units, the last ones, pass it by
-  void push_back(const Activation& phi, std::size_t pass = 0) {
+  void push_back(const LayerActivation& phi, std::size_t pass = 0) {
     activations.push_back(phi);
     kept.push_back(pass);
   }

@@ -14,7 +14,7 @@ void TailBuilder::layers(const Net& net, std::size_t first, std::size_t last) {
     else if (layer.kind == LayerKind::add)
       add();
     else
-      activation(layer);
+      activation(activation_of(net, i));
   }
 }
 
@@ -23,7 +23,7 @@ void TailBuilder::dense(const Affine& next) {
   width_ = next.outputs;
 }
 
-void TailBuilder::activation(const Activation& phi) {
+void TailBuilder::activation(const LayerActivation& phi) {
   end();
   if (tail_.activations.empty()) tail_.direct = untouched_;
   tail_.push_back(phi, static_cast<std::size_t>(kept_));

@@ -19,7 +19,7 @@ class TailBuilder {
   void layers(const Net& net, std::size_t first, std::size_t last);
 
   void dense(const Affine& next);
-  void activation(const Activation& phi);
+  void activation(const LayerActivation& phi);
   void residual();
   void add();
 

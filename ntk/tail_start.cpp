@@ -19,6 +19,11 @@ Affine dense_affine(const Net& net, std::size_t layer) {
   return affine;
 }
 
+LayerActivation activation_of(const Net& net, std::size_t layer) {
+  if (net.spec()[layer].kind != LayerKind::prelu) return Activation(net.spec()[layer]);
+  return LayerActivation(net.values(net.first_parameter(layer)));
+}
+
 void check_large_enough(bool is) {
   check(is, "net_bound",
         "got weights so small that their products leave double, wanted larger ones");
@@ -50,8 +55,8 @@ Affine normed_affine(const NormSet& set, const Vector& gain, const Vector& bias)
 }
 
 // Of the layer at `layer`, if that is an activation.
-std::optional<Activation> activation_at(const Spec& spec, std::size_t layer) {
-  switch (spec[layer].kind) {
+std::optional<LayerActivation> activation_at(const Net& net, std::size_t layer) {
+  switch (net.spec()[layer].kind) {
     case LayerKind::dense:
     case LayerKind::layernorm:
     case LayerKind::rmsnorm:
@@ -60,7 +65,7 @@ std::optional<Activation> activation_at(const Spec& spec, std::size_t layer) {
     case LayerKind::add:
       return std::nullopt;
     default:
-      return spec[layer];
+      return activation_of(net, layer);
   }
 }
 
@@ -86,7 +91,8 @@ NormSet set_of(const Net& net, std::size_t norm, bool narrow = true) {
   const bool centred = spec[norm].kind == LayerKind::layernorm;
   if (narrow && norm > 0 && spec[norm - 1].kind == LayerKind::dense) {
     const Affine before = dense_affine(net, norm - 1);
-    const std::optional<Activation> phi = norm > 1 ? activation_at(spec, norm - 2) : std::nullopt;
+    const std::optional<LayerActivation> phi =
+        norm > 1 ? activation_at(net, norm - 2) : std::nullopt;
     NormSet set = normed_after_dense(
         before.weight, before.bias, before.inputs, spec[norm].eps,
         phi ? std::optional<double>(phi->least().value_or(0)) : std::nullopt, centred);
@@ -106,7 +112,7 @@ struct Before {
 std::optional<Before> before_dense(const Net& net, std::size_t dense, const NormSet& set) {
   constexpr std::int64_t kMostVariables = 32;
   const Spec& spec = net.spec();
-  const Activation phi = spec[dense - 1];
+  const LayerActivation phi = activation_of(net, dense - 1);
   std::size_t from = dense - 1;  // the first of the layers that are one map
   std::vector<Affine> maps;      // the last first
   for (; from > 0 && spec[from - 1].kind == LayerKind::dense; --from)
@@ -122,7 +128,8 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
     return map;
   };
   if (from == 0 || !normalises_rows(spec[from - 1].kind)) {
-    if (!phi.beside_relu() || maps.empty() || maps.back().inputs >= kMostVariables)
+    const Activation one = phi.of(0);
+    if (!one.beside_relu() || maps.empty() || maps.back().inputs >= kMostVariables)
       return std::nullopt;
     Affine first = std::move(maps.back());
     maps.pop_back();
@@ -130,7 +137,7 @@ std::optional<Before> before_dense(const Net& net, std::size_t dense, const Norm
     if (!large || cancels(map)) return std::nullopt;
     // phi(z) is relu(above z), but for what beside_relu() tells of.
     std::optional<Tail> any =
-        homogeneous(scaled(map, phi.above), set.generators, phi.kinked() ? phi.slope : 0);
+        homogeneous(scaled(map, one.above), set.generators, phi.kinked() ? phi : LayerKind::relu);
     if (!any) return std::nullopt;
     return Before{std::move(*any), true};
   }
@@ -149,7 +156,7 @@ std::shared_ptr<const NormImage> image_of(const Net& net, std::size_t norm, cons
   if (!before) return nullptr;
   Cone cone = set.cone.empty() ? Cone(set.generators, set.rank) : set.cone;
   if (cone.empty()) return nullptr;
-  const Activation phi = net.spec()[norm - 2];
+  const Activation phi = activation_of(net, norm - 2).of(0);
   const Interval beside = before->of_any ? *phi.beside_relu() : Interval{};
   auto image = std::make_shared<const NormImage>(std::move(before->tail), set.generators,
                                                  std::move(cone), beside);

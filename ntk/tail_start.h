@@ -18,6 +18,10 @@ Tail tail_after(const Net& net, std::size_t layer, const Tail& given);
 /// The dense layer at `layer`, as it multiplies and adds.
 Affine dense_affine(const Net& net, std::size_t layer);
 
+/// The activation at `layer`, its slopes those of the net where it is a prelu. Throws keel::Error
+/// for another kind of layer.
+LayerActivation activation_of(const Net& net, std::size_t layer);
+
 /// Throws keel::Error, of weights too small for double, where `is` is false.
 void check_large_enough(bool is);
 

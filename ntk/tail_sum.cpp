@@ -48,7 +48,7 @@ class Summing {
     }
   }
 
-  void activation(const Activation& phi) { one().activation(phi); }
+  void activation(std::size_t layer) { one().activation(activation_of(net_, layer)); }
 
   // Of the layers [first, last) within it.
   void residual(std::size_t first, std::size_t last) {
@@ -146,7 +146,7 @@ TailSum tail_sum_of(const Net& net, bool narrow) {
       sum.residual(i + 1, end);
       i = end;
     } else {
-      sum.activation(spec[i]);
+      sum.activation(i);
     }
   }
   return sum.sum();

@@ -15,7 +15,7 @@ constexpr double kMargin = 1e-9;
 /// One layer's units: z_j = origin_j + scale_j y_j, low_j <= y_j <= high_j, then an activation,
 /// which the last `kept` pass by.
 struct Units {
-  Activation activation{}, passed = Activation::identity();
+  LayerActivation activation = LayerKind::relu;
   std::size_t kept = 0;
   std::vector<double> origin{}, scale{}, low{}, high{};
   std::vector<double> summed{};  ///< sizes of what makes each z: what its rounding is measured by
@@ -24,10 +24,13 @@ struct Units {
   std::vector<double> from_sizes{};  ///< weight_sizes(from)
   std::size_t size() const { return origin.size(); }
   bool passes(std::size_t j) const { return j + kept >= size(); }
-  const Activation& phi(std::size_t j) const { return passes(j) ? passed : activation; }
+  Activation phi(std::size_t j) const {
+    return passes(j) ? Activation::identity() : activation.of(j);
+  }
   /// At least |z_j| and |phi(z_j)|, and what their rounding is measured by.
   double reach(std::size_t j) const {
-    return std::max(std::abs(origin[j]) + scale[j], summed[j]) + std::abs(centre[j]);
+    const double z = std::max(std::abs(origin[j]) + scale[j], summed[j]);
+    return std::max(1.0, phi(j).spread(1)) * z + std::abs(centre[j]);
   }
 };
 

@@ -93,6 +93,68 @@ inline std::vector<OpCase> every_op_case() {
        .tolerance = 5e-7,
        .bad_call = [] { silu(Tensor()); },
        .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "prelu",
+       .inputs =
+           [](I n, I d) {
+             return S{{n, d}, {1}};
+           },
+       .op = [](V v) { return prelu(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::prelu(a[0], a[1]); },
+       .tolerance = 1e-7,
+       .bad_call =
+           [] {
+             prelu(zeros({2, 3}), zeros({2}));
+           },
+       .complaint = "prelu: got slope [2], x [2, 3] needs [1] or [3]"},
+      {.name = "prelu, a slope a unit",
+       .inputs =
+           [](I n, I d) {
+             return S{{n, d}, {d}};
+           },
+       .op = [](V v) { return prelu(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::prelu(a[0], a[1]); },
+       .tolerance = 1e-7,
+       .bad_call = [] { prelu(zeros({3}), zeros({3})); },
+       .complaint = "prelu: got x [3], wanted [n, d] or [S, n, d]"},
+      {.name = "prelu, members",
+       .inputs =
+           [](I n, I d) {
+             return S{{3, n, d}, {3, 1}};
+           },
+       .op = [](V v) { return prelu(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::prelu(a[0], a[1]); },
+       .tolerance = 1e-7,
+       .bad_call =
+           [] {
+             prelu(zeros({2, 3}), Tensor::zeros({3}, DType::f64));
+           },
+       .complaint = "prelu: x is float32, slope is float64: wanted one dtype"},
+      {.name = "prelu, members, a slope a unit",
+       .inputs =
+           [](I n, I d) {
+             return S{{3, n, d}, {3, d}};
+           },
+       .op = [](V v) { return prelu(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::prelu(a[0], a[1]); },
+       .tolerance = 1e-7,
+       .bad_call =
+           [] {
+             prelu(zeros({2, 4, 3}), zeros({3, 3}));
+           },
+       .complaint = "prelu: got slope [3, 3], x [2, 4, 3] needs [1] or [3]"},
+      {.name = "prelu, members sharing slopes",
+       .inputs =
+           [](I n, I d) {
+             return S{{3, n, d}, {d}};
+           },
+       .op = [](V v) { return prelu(v[0], v[1]); },
+       .expected = [](const A& a) { return oracle::prelu(a[0], a[1]); },
+       .tolerance = 1e-7,
+       .bad_call =
+           [] {
+             prelu(zeros({2, 3}), zeros({2, 3}));
+           },
+       .complaint = "prelu: got slope [2, 3], x [2, 3] needs [1] or [3]"},
       {.name = "add",
        .inputs = two,
        .op = [](V v) { return add(v[0], v[1]); },

@@ -70,6 +70,19 @@ struct Sizes {
       : members(s.rank() == 3 ? s[0] : 1), rows(s[s.rank() - 2]), cols(s[s.rank() - 1]) {}
 };
 
+/// x, below 0 times a slope: one for all, or one a column; a member's own where they have two axes.
+inline Array prelu(const Array& x, const Array& slope) {
+  const Sizes size(x.shape);
+  const int64_t slopes = slope.shape[slope.shape.rank() - 1];
+  Array y(x.shape);
+  for (int64_t i = 0; i < x.shape.elements(); ++i) {
+    const int64_t col = i % size.cols, member = i / size.cols / size.rows;
+    const int64_t first = slope.shape.rank() == 2 ? member * slopes : 0;
+    y.v[i] = x.v[i] > 0 ? x.v[i] : slope.v[first + (slopes > 1 ? col : 0)] * x.v[i];
+  }
+  return y;
+}
+
 /// z = weight_scale x W' + bias_scale b; operands without an ensemble axis serve every member.
 inline Array dense(const Array& x, const Array& w, const Array& b, double weight_scale = 1,
                    double bias_scale = 1) {

@@ -28,6 +28,8 @@ TEST_CASE("spec: its text parses to itself") {
         "dense(3) rmsnorm relu rmsnorm(eps=1e-05) dense(2) rmsnorm(affine=0, eps=0) dense(2)",
         "identity dense(3) relu identity identity dense(2)",
         "dense(3) leakyrelu tanh dense(2) leakyrelu(slope=0.2) dense(2)",
+        "dense(3) prelu dense(2) prelu(slope=0.01) dense(2) prelu(per_unit=1) dense(2) "
+        "prelu(slope=0.5, per_unit=1) dense(2)",
         "dense(3) sigmoid dense(2) softplus dense(2) elu dense(1)",
         "dense(3) elu(alpha=0.5) dense(2) selu dense(2) elu(alpha=0) dense(1)",
         "batchnorm dense(3) batchnorm(affine=0, eps=0.1) relu identity batchnorm dense(2)",
@@ -39,6 +41,8 @@ TEST_CASE("spec: its text parses to itself") {
   }
   CHECK(spec_text(parse_spec("dense(3) leakyrelu(slope=0.01) dense(2)")) ==
         "dense(3) leakyrelu dense(2)");
+  CHECK(spec_text(parse_spec("dense(3) prelu(per_unit=0, slope=0.25) dense(2)")) ==
+        "dense(3) prelu dense(2)");
   CHECK(spec_text(parse_spec("dense(3) elu(alpha=1.0) dense(2)")) == "dense(3) elu dense(2)");
   CHECK(spec_text(parse_spec("dense(3) layernorm(affine=1) dense(2)")) ==
         "dense(3) layernorm dense(2)");
@@ -143,16 +147,14 @@ TEST_CASE("spec: errors quote the wrong word") {
   const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
   CHECK(message("dense(8) layernrom relu dense(1)") ==
         "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, "
-        "leakyrelu(slope=0.01), gelu, silu, tanh, sigmoid, softplus, elu(alpha=1), selu, identity, "
-        "batchnorm, rmsnorm, "
+        "leakyrelu(slope=0.01), prelu(slope=0.25, per_unit=0), gelu, silu, tanh, sigmoid, "
+        "softplus, elu(alpha=1), selu, identity, batchnorm, rmsnorm, "
         "layernorm, layernorm(affine=0, eps=0) or residual(words)");
   for (const char* slope : {"-0.1", "1.5", "nan", "", "x"})
     CHECK(message(fmt::format("dense(8) leakyrelu(slope={}) dense(1)", slope).c_str()) ==
           fmt::format("spec: got slope '{0}' in 'leakyrelu(slope={0})' (word 2), wanted a number "
                       "from 0 to 1",
                       slope));
-  CHECK(message("dense(8) leakyrelu(eps=0) dense(1)") ==
-        "spec: unknown option 'eps=0' in 'leakyrelu(eps=0)' (word 2), wanted slope=value");
   CHECK(message("dense(8) layernorm(slope=0) dense(1)") ==
         "spec: unknown option 'slope=0' in 'layernorm(slope=0)' (word 2), wanted affine=0|1 or "
         "eps=value");
@@ -161,11 +163,26 @@ TEST_CASE("spec: errors quote the wrong word") {
           fmt::format("spec: got alpha '{0}' in 'elu(alpha={0})' (word 2), wanted a number from 0 "
                       "to 100",
                       alpha));
+  for (const char* option : {"affine=0", "eps=0", "alpha=1", "per_unit"})
+    CHECK(message(fmt::format("dense(8) leakyrelu({}) dense(1)", option).c_str()) ==
+          fmt::format("spec: unknown option '{0}' in 'leakyrelu({0})' (word 2), wanted slope=value",
+                      option));
+  for (const char* option : {"affine=0", "eps=0", "alpha=1"})
+    CHECK(message(fmt::format("dense(8) prelu({}) dense(1)", option).c_str()) ==
+          fmt::format("spec: unknown option '{0}' in 'prelu({0})' (word 2), wanted slope=value or "
+                      "per_unit=0|1",
+                      option));
+  for (const char* value : {"", "2", "true"})
+    CHECK(message(fmt::format("dense(8) prelu(per_unit={}) dense(1)", value).c_str()) ==
+          fmt::format("spec: got per_unit '{0}' in 'prelu(per_unit={0})' (word 2), wanted "
+                      "per_unit=0 or per_unit=1",
+                      value));
+  CHECK(message("dense(8) prelu(slope=2) dense(1)") ==
+        "spec: got slope '2' in 'prelu(slope=2)' (word 2), wanted a number from 0 to 1");
   for (const char* option : {"affine=0", "eps=0", "slope=0"})
     CHECK(message(fmt::format("dense(8) elu({}) dense(1)", option).c_str()) ==
           fmt::format("spec: unknown option '{0}' in 'elu({0})' (word 2), wanted alpha=value",
                       option));
-  CHECK(message("dense(8) leakyrelu(alpha=0.1) dense(1)").ends_with("wanted slope=value"));
   CHECK(message("dense(8) elu(alpha=2, alpha=2) dense(1)") ==
         "spec: got alpha twice in 'elu(alpha=2, alpha=2)' (word 2), wanted it once");
   CHECK(message("dense(8) selu(alpha=1) dense(1)") ==

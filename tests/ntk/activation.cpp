@@ -14,24 +14,26 @@ namespace keel {
 namespace {
 
 TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
-  std::vector<LayerSpec> layers = kCurved;
-  layers.push_back({.kind = LayerKind::relu});
-  layers.push_back({.kind = LayerKind::leakyrelu, .slope = 0.3});
-  for (const LayerSpec& layer : layers) {
-    CAPTURE(spec_text({layer}));
-    const Activation phi = layer;
+  std::vector<Activation> all(kCurved.begin(), kCurved.end());
+  all.push_back(LayerKind::relu);
+  for (double slope : {0.3, 0.0, 1.0, 3.0, -0.5, -1.0, -4.0})
+    all.push_back(Activation::of_slope(slope));
+  for (const Activation& phi : all) {
+    CAPTURE(name_of(phi.kind));
+    CAPTURE(phi.slope);
+    CAPTURE(phi.alpha);
     const Vector ends = draws(200, 5);
     for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
       const double a = 3 * std::min(ends[i], ends[i + 1]), b = 3 * std::max(ends[i], ends[i + 1]);
       const Interval range = phi.range(a, b);
       for (int step = 0; step <= 100; ++step) {
         const double z = a + (b - a) * step / 100, value = phi(z);
-        CHECK(range.low <= value);
-        CHECK(value <= range.high + 1e-14);  // of b, of which this z may be a rounding off
+        CHECK(range.low - 1e-14 <= value);  // of b, of which this z may be a rounding off
+        CHECK(value <= range.high + 1e-14);
         CHECK(std::abs(value - phi(a)) <= 1.13 * phi.spread(z - a) + 1e-14);
         if (phi.least()) CHECK(value >= *phi.least());
         if (!phi.kinked()) CHECK(std::abs(value) <= phi.largest(a, b) + 1e-14);
-        const double relu = std::max(phi.above * z, phi.kinked() ? phi.slope * z : 0.0);
+        const double relu = z > 0 ? phi.above * z : phi.kinked() ? phi.slope * z : 0.0;
         if (const auto beside = phi.beside_relu()) {
           CHECK(value - relu >= beside->low);
           CHECK(value - relu <= beside->high);
@@ -39,6 +41,23 @@ TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
       }
     }
   }
+}
+
+TEST_CASE("activation: a slope a unit, or one of all") {
+  const LayerActivation each({0.5, -2, 0.5});
+  CHECK(each.kinked());
+  CHECK(each.of(1)(-3) == 6);
+  CHECK(each.of(2)(-3) == -1.5);
+  CHECK(each.of(1)(3) == 3);
+  CHECK(!each.least());
+  CHECK(each.and_one_more().of(3)(7) == 7);
+  CHECK(LayerActivation({-0.5, 0}).least() == 0.0);
+  const LayerActivation same({0.25, 0.25});
+  CHECK(same.of(1000)(-4) == -1);  // as of a layer of any width
+  CHECK(same.and_one_more().of(2)(-4) == -1);
+  CHECK(LayerActivation(LayerKind::gelu).least() == Activation(LayerKind::gelu).least());
+  CHECK(message_of([] { LayerActivation(std::vector<double>{}); }) ==
+        "activation: got no slopes, wanted one for each unit");
 }
 
 TEST_CASE("activation: far out neither value nor slope leaves double") {

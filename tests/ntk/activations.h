@@ -7,9 +7,16 @@
 
 namespace keel {
 
+/// All but prelu, whose slopes are a net's.
 inline constexpr LayerKind kActivations[] = {
     LayerKind::relu,    LayerKind::gelu,     LayerKind::silu, LayerKind::leakyrelu, LayerKind::tanh,
     LayerKind::sigmoid, LayerKind::softplus, LayerKind::elu,  LayerKind::selu};
+
+/// All that a SPEC has.
+inline constexpr LayerKind kWords[] = {LayerKind::relu,      LayerKind::gelu, LayerKind::silu,
+                                       LayerKind::leakyrelu, LayerKind::tanh, LayerKind::sigmoid,
+                                       LayerKind::softplus,  LayerKind::elu,  LayerKind::selu,
+                                       LayerKind::prelu};
 
 /// Those that are no two lines, elu by several alphas.
 inline const std::vector<LayerSpec> kCurved = {{.kind = LayerKind::gelu},

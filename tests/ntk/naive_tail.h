@@ -93,6 +93,7 @@ struct Naive {
  private:
   std::size_t count(std::size_t i) const {
     if (spec[i].kind == LayerKind::dense) return 2;
+    if (spec[i].kind == LayerKind::prelu) return 1;
     if (!normalises_rows(spec[i].kind) || !spec[i].affine) return 0;
     return spec[i].kind == LayerKind::layernorm ? 2 : 1;
   }
@@ -107,6 +108,7 @@ struct Naive {
       double& z = h[j];
       if (spec[i].kind == LayerKind::relu) z = std::max(z, 0.0);
       if (spec[i].kind == LayerKind::leakyrelu) z = std::max(z, spec[i].slope * z);
+      if (spec[i].kind == LayerKind::prelu && z < 0) z *= parameters[p][spec[i].per_unit ? j : 0];
       if (spec[i].kind == LayerKind::tanh) z = std::tanh(z);
       if (spec[i].kind == LayerKind::sigmoid) z = 1 / (1 + std::exp(-z));
       if (spec[i].kind == LayerKind::elu) z = oracle::elu(z, spec[i].alpha);

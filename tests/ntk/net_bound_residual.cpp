@@ -63,6 +63,7 @@ TEST_CASE("net_bound: behind a norm no input passes a residual's bound; nor is i
         "dense(3) layernorm residual(dense(4) silu dense(4) relu dense(3)) relu dense(1)",
         "dense(3) layernorm residual(identity dense(3)) dense(2) leakyrelu dense(1)",
         "dense(4) layernorm residual(dense(4) tanh) dense(1)",
+        "dense(3) layernorm residual(dense(4) prelu(per_unit=1) dense(3)) prelu dense(1)",
         "dense(4) residual(layernorm relu dense(4)) layernorm relu dense(1)",
         "dense(2) tanh residual(dense(3) relu dense(2)) dense(1)"}) {
     CAPTURE(spec);

@@ -39,6 +39,8 @@ const std::vector<std::string> kSpecs = {
     "dense(6) elu dense(12) layernorm elu(alpha=3) dense(1)",
     "dense(6) elu(alpha=0.3) dense(9) layernorm relu dense(1)",
     "dense(6) selu dense(12) layernorm selu dense(1)",
+    "dense(6) prelu(per_unit=1) dense(12) layernorm prelu(per_unit=1) dense(1)",
+    "dense(6) layernorm prelu(per_unit=1) dense(9) layernorm prelu dense(1)",
     "dense(6) layernorm elu dense(9) layernorm relu dense(1)",
     "dense(6) layernorm softplus dense(9) layernorm sigmoid dense(1)",
 };
@@ -206,7 +208,7 @@ TEST_CASE("homogeneous: what cancels where inputs are nearly parallel is in the 
     }
     Vector generators(kRows + 1, 1);
     generators.back() = 0;
-    const std::optional<Tail> tail = homogeneous(map, generators, 0);
+    const std::optional<Tail> tail = homogeneous(map, generators, LayerKind::relu);
     if (!tail) continue;
     std::vector<std::vector<long double>> given(3, std::vector<long double>(kRows + 1));
     for (std::size_t i = 0; i < kRows; ++i) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <span>
 #include <vector>
 
 #include "../../nn/net.h"
@@ -29,10 +28,17 @@ struct Dice {
   }
 };
 
+inline LayerSpec random_activation(Dice& dice) {
+  LayerSpec phi{.kind = kWords[dice.below(std::ssize(kWords))]};
+  if (phi.kind == LayerKind::elu) phi.alpha = 0.4 * static_cast<double>(1 + dice.below(3));
+  if (phi.kind == LayerKind::prelu) phi.per_unit = dice.below(2) == 0;
+  return phi;
+}
+
 // Behind the last dense layer: a norm, a dense layer of any width, an activation, all or some, and
 // a dense layer of as many units as x has. Whether there is a norm.
 template <class Norm>
-bool residual(Dice& dice, Spec& spec, const Norm& norm, std::span<const LayerKind> activations) {
+bool residual(Dice& dice, Spec& spec, const Norm& norm) {
   std::int64_t width = 0;
   for (const LayerSpec& layer : spec)
     if (layer.kind == LayerKind::dense) width = layer.width;
@@ -40,9 +46,7 @@ bool residual(Dice& dice, Spec& spec, const Norm& norm, std::span<const LayerKin
   const bool normed = dice.below(3) == 0, phi = dice.below(4) > 0;
   if (normed) norm();
   if (dice.below(2) == 0) spec.push_back({.kind = LayerKind::dense, .width = 1 + dice.below(8)});
-  if (phi)
-    spec.push_back({.kind = activations[static_cast<std::size_t>(
-                        dice.below(static_cast<std::int64_t>(activations.size())))]});
+  if (phi) spec.push_back(random_activation(dice));
   spec.push_back({.kind = LayerKind::dense, .width = width});
   spec.push_back({.kind = LayerKind::add});
   return normed;
@@ -65,12 +69,9 @@ inline Spec random_spec(Dice& dice, std::int64_t widest, bool normed) {
   for (std::int64_t i = 0; i < blocks; ++i) {
     dense(1 + dice.below(widest));
     if (dice.below(3) == 0 || (normed && i == sure)) norm();
-    if (dice.below(4) > 0) {
-      spec.push_back({.kind = kActivations[dice.below(std::ssize(kActivations))]});
-      if (spec.back().kind == LayerKind::elu) spec.back().alpha = 0.4 * static_cast<double>(i + 1);
-    }
+    if (dice.below(4) > 0) spec.push_back(random_activation(dice));
     if (dice.below(5) == 0) norm();
-    if (dice.below(4) == 0) passed_by = residual(dice, spec, norm, kActivations) || passed_by;
+    if (dice.below(4) == 0) passed_by = residual(dice, spec, norm) || passed_by;
   }
   if (normed && passed_by && dice.below(4) > 0) norm();
   dense(1 + dice.below(3));
@@ -135,6 +136,7 @@ class Plain {
  private:
   static std::size_t count(const LayerSpec& layer) {
     if (layer.kind == LayerKind::dense) return 2;
+    if (layer.kind == LayerKind::prelu) return 1;
     if (!normalises_rows(layer.kind) || !layer.affine) return 0;
     return layer.kind == LayerKind::layernorm ? 2 : 1;
   }
@@ -198,6 +200,11 @@ class Plain {
           out[o] += parameters_[p][o * h.size() + j] * h[j];
       return out;
     }
+    if (layer.kind == LayerKind::prelu) {
+      for (std::size_t j = 0; j < h.size(); ++j)
+        if (!(h[j] > 0)) h[j] *= parameters_[p][layer.per_unit ? j : 0];
+      return h;
+    }
     const double scale = normalises_rows(layer.kind) ? centre(h, layer) : 1;
     for (std::size_t j = 0; j < h.size(); ++j) {
       if (!normalises_rows(layer.kind))
@@ -220,6 +227,15 @@ class Plain {
           d_parameters[p][o * x.size() + j] = d[o] * x[j];
           d_x[j] += parameters_[p][o * x.size() + j] * d[o];
         }
+      return d_x;
+    }
+    if (layer.kind == LayerKind::prelu) {
+      d_parameters[p].resize(parameters_[p].size());
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        const std::size_t own = layer.per_unit ? j : 0;
+        d_x[j] = x[j] > 0 ? d[j] : parameters_[p][own] * d[j];
+        if (!(x[j] > 0)) d_parameters[p][own] += d[j] * x[j];
+      }
       return d_x;
     }
     if (!normalises_rows(layer.kind)) {

@@ -211,6 +211,8 @@ TEST_CASE(
         "dense(6) layernorm dense(7) relu dense(1)",
         "dense(6) layernorm gelu dense(3) relu dense(4) relu dense(1)",
         "dense(6) layernorm leakyrelu(slope=0.3) dense(5) tanh dense(1)",
+        "dense(6) layernorm prelu(per_unit=1) dense(5) prelu dense(1)",
+        "dense(6) layernorm residual(prelu(per_unit=1) dense(6)) prelu(per_unit=1) dense(1)",
         "dense(6) relu layernorm dense(4) relu dense(3) gelu dense(1)",
         "dense(6) layernorm residual(dense(5) relu dense(6)) dense(1)",
         "dense(6) layernorm residual(relu dense(6)) residual(dense(4) gelu dense(6)) dense(1)",
