@@ -24,7 +24,8 @@ struct KernelMap {
   // which stays with its unit, what the mean that is taken away leaves: gain m m' is the same in
   // all units.
   double gain = 0;
-  double leak = 0;              // relu: phi(u) = leak u below 0
+  double leak = 0;              // relu: phi(u) = leak u below 0,
+  double own_leak = 0;          // 1: and a parameter of each unit, Theta <- ... + E[u u' both < 0]
   Mixture mixture{};            // F
   double slope = 1, shift = 0;  // of a distribution: phi(u) = slope (2 F(u) - 1) + shift
 
@@ -45,6 +46,9 @@ struct KernelMap {
     }
   }
 
+  /// relu: whether anything of u is left below 0.
+  KEEL_HD bool leaks() const { return leak != 0 || own_leak != 0; }
+
   /// Whether phi has a mean that does not vanish with u: sigmoid and softplus.
   bool offset() const { return kind == Kind::mixture && (form == Form::integral || shift != 0); }
 };
@@ -57,12 +61,13 @@ KEEL_HD inline PairState through_dense(const KernelMap& map, PairState s) {
   return {map.weight * s.k + map.bias, map.weight * s.theta + map.from_k * s.k + map.constant};
 }
 
-/// leaky: whether the map has a leak.
+/// leaky: whether the map leaks. Of u u' where both are below 0 relu's value is the mean.
 KEEL_HD KEEL_INLINE PairState through_relu(bool leaky, const KernelMap& map, PairState s, double q1,
                                            double q2) {
-  Moments m = relu_moments(q1, q2, s.k);
-  if (leaky) m = leaky_moments(m, map.leak, q1, q2, s.k);
-  return {m.value, s.theta * m.slope + map.gain * m.cross};
+  const Moments relu = relu_moments(q1, q2, s.k);
+  if (!leaky) return {relu.value, s.theta * relu.slope + map.gain * relu.cross};
+  const Moments m = leaky_moments(relu, map.leak, q1, q2, s.k);
+  return {m.value, s.theta * m.slope + map.gain * m.cross + map.own_leak * relu.value};
 }
 
 /// What terms t of one input and u of the other add to the state behind a mixture.
@@ -114,7 +119,7 @@ KEEL_HD void follow(const KernelMap& map, Diagonal& d, Emit emit) {
       break;
     case KernelMap::Kind::relu:
       emit(0, q);
-      s = through_relu(map.leak != 0, map, s, q, q);
+      s = through_relu(map.leaks(), map, s, q, q);
       mean = (1 - map.leak) * std::sqrt(q) * detail::kOverRootTwoPi;
       break;
     case KernelMap::Kind::mixture: {

@@ -92,7 +92,7 @@ struct Pairs {
           g.each(count, [&](auto j) { set(k, t, j, through_dense(map, {k[j], t[j]})); });
           break;
         case KernelMap::Kind::relu:
-          either(g, map.leak != 0, [&](auto leaky) {
+          either(g, map.leaks(), [&](auto leaky) {
             const double q = *a;
             g.each(count, [&](auto j) {
               set(k, t, j, through_relu(leaky, map, {k[j], t[j]}, q, b[j]));

@@ -22,11 +22,13 @@ namespace {
 }
 
 // Nothing of elu and selu, whose expectations are no mixture's: they want the bivariate normal
-// distribution at ends other than 0. Nor of prelu: one slope for all units is one parameter however
-// many these are, and leaves a kernel that stays random; one each would add what they make of u.
+// distribution at ends other than 0.
 std::optional<KernelMap> map_of(const LayerSpec& spec) {
   KernelMap map;
   switch (spec.kind) {
+    case LayerKind::prelu:
+      map.own_leak = 1;
+      [[fallthrough]];
     case LayerKind::leakyrelu:
       map.leak = spec.slope;
       [[fallthrough]];
@@ -54,7 +56,6 @@ std::optional<KernelMap> map_of(const LayerSpec& spec) {
       map.form = Form::integral;
       map.mixture = kLogisticMixture;
       break;
-    case LayerKind::prelu:
     case LayerKind::elu:
     case LayerKind::selu:
       return std::nullopt;
@@ -111,6 +112,11 @@ KernelMap ActivationLayer::kernel_map(KernelContext& context) const {
   alone.identities = 0;
   const std::string word = spec_text({alone});
   std::optional<KernelMap> map = map_of(spec_);
+  // The derivative by one slope of all is a sum over units, which no width averages.
+  check(spec_.kind != LayerKind::prelu || spec_.per_unit, "kernel_map",
+        "got '{}' (word {}), whose one slope of all units leaves a kernel that is random at any "
+        "width, wanted prelu(per_unit=1)",
+        word, context.word);
   check(map.has_value(), "kernel_map",
         "got '{}' (word {}), which has no kernel of infinite width here, wanted another activation",
         word, context.word);

@@ -45,8 +45,9 @@ void through_dense(const KernelMap& map, const DiagonalCell& kept, DiagonalCell&
 void through_relu(const KernelMap& map, DiagonalCell& c) {
   const double square = 0.5 * (1 + map.leak * map.leak), left = 1 - map.leak;
   const double mean = detail::kOverTwoPi * left * left / square;
-  c.theta = square * (c.theta + map.gain * c.k);
-  c.ratio = c.ratio + Enclosure{map.gain, map.gain};
+  const double gain = map.gain + 0.5 * map.own_leak / square;
+  c.theta = square * (c.theta + gain * c.k);
+  c.ratio = c.ratio + Enclosure{gain, gain};
   c.k = square * c.k;
   c.over = square * c.over;
   c.mean = {mean, mean};

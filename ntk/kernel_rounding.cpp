@@ -22,15 +22,16 @@ double smallest_scale2(const Mixture& mixture) {
 // an angle's share of pi. That of h_s (docs/kernels.md) moves by at most E[h_s'' h_s''] q c, where
 // int h_s''^2 = 0.78 / s and a density is at most 1 / sqrt(2 pi q), over its value at (x, x), 1/4
 // at least; and far out, where it is relu, by twice relu's. A Layer Norm that takes a mean away
-// leaves 1 - 1/pi of relu's square at least: the cosine's error is of that.
-// Of 2 Phi(u / s) - 1, whose slope is (2/pi) / sqrt(D), a slope moves by q c / D of itself, D at
-// least 2 q s^2 where inputs are parallel, a gain's share by three times that; and its K, no longer
-// a multiple of the one before, by E[phi'^2] q c, which is at most 2 (1 + sqrt(q) / s) c of
-// E[phi^2]. softplus has slopes that move by E[phi'' phi''] q c, less than what h_s's do, and a K
-// that moves by less than c of itself; a gain's share moves by E[h_s' h_s'] q c, of q/4. sigmoid
-// and softplus have variances of q E[phi']^2 at least, so that without their means the first is off
-// by what a tanh is and softplus by 2 c; but what K was rounded by is of the mean's square, too.
-// Where two kernels add up, what each is off by, relatively, the sum is at most.
+// leaves 1 - 1/pi of relu's square at least: the cosine's error is of that. What slopes of a prelu
+// add to Theta moves as relu's K does, by less than its slope. Of 2 Phi(u / s) - 1, whose slope is
+// (2/pi) / sqrt(D), a slope moves by q c / D of itself, D at least 2 q s^2 where inputs are
+// parallel, a gain's share by three times that; and its K, no longer a multiple of the one before,
+// by E[phi'^2] q c, which is at most 2 (1 + sqrt(q) / s) c of E[phi^2]. softplus has slopes that
+// move by E[phi'' phi''] q c, less than what h_s's do, and a K that moves by less than c of itself;
+// a gain's share moves by E[h_s' h_s'] q c, of q/4. sigmoid and softplus have variances of q
+// E[phi']^2 at least, so that without their means the first is off by what a tanh is and softplus
+// by 2 c; but what K was rounded by is of the mean's square, too. Where two kernels add up, what
+// each is off by, relatively, the sum is at most.
 double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, double cosine) {
   constexpr double kOfMean = std::numbers::pi / (std::numbers::pi - 1);
   constexpr double kRounded = 8 * std::numeric_limits<double>::epsilon();

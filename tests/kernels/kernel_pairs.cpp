@@ -42,9 +42,10 @@ KernelMap mixture_map(const Mixture& mixture, double gain) {
   return map;
 }
 
-KernelMap leaky_map(double leak, double gain) {
+KernelMap leaky_map(double leak, double gain, double own_leak = 0) {
   KernelMap map = map_of(KernelMap::Kind::relu, gain);
   map.leak = leak;
+  map.own_leak = own_leak;
   return map;
 }
 
@@ -102,6 +103,11 @@ std::vector<KernelMap> all_maps() {
           map_of(Kind::layer_norm, 0, 1, 1e-5),
           leaky_map(0.01, 1),
           dense_map(2, 0.1),
+          leaky_map(0, 0, 1),
+          dense_map(1.5, 0.1),
+          map_of(Kind::layer_norm, 0, 1, 1e-5),
+          leaky_map(0.25, 1, 1),
+          dense_map(2, 0.1),
           tanh_map(0),
           dense_map(2, 0.1),
           map_of(Kind::layer_norm, 0, 1, 1e-5),
@@ -145,7 +151,7 @@ PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, doub
         s = through_dense(map, s);
         break;
       case KernelMap::Kind::relu:
-        s = through_relu(map.leak != 0, map, s, kept1[0], kept2[0]);
+        s = through_relu(map.leaks(), map, s, kept1[0], kept2[0]);
         break;
       case KernelMap::Kind::mixture:
         s = mixed(map, s, kept1, kept2);

@@ -130,7 +130,8 @@ TEST_CASE(
     CHECK(k.diagonal(1e12) <= of_k.value);
     CHECK(k.diagonal(1e12) == doctest::Approx(of_k.limit).epsilon(1e-4));
   }
-  for (const char* net : {"dense(8) leakyrelu dense(1)", "dense(8) softplus dense(1)"})
+  for (const char* net : {"dense(8) leakyrelu dense(1)", "dense(8) softplus dense(1)",
+                          "dense(8) prelu(per_unit=1) dense(1)"})
     CHECK(InfiniteKernel(net, 3).supremum().growth == 2);
 }
 
@@ -162,6 +163,8 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
         "dense(8) rmsnorm relu dense(8) relu dense(1)",
         "dense(8) gelu rmsnorm(eps=1e-3) layernorm dense(1)",
         "dense(8) leakyrelu(slope=0.2) layernorm dense(8) leakyrelu dense(1)",
+        "dense(8) prelu(per_unit=1) layernorm dense(8) prelu(slope=0, per_unit=1) dense(1)",
+        "dense(8) layernorm prelu(per_unit=1) layernorm dense(1)",
         "dense(8) layernorm tanh dense(8) relu dense(1)",
         "dense(8) layernorm sigmoid dense(8) layernorm sigmoid dense(1)",
         "dense(8) softplus layernorm dense(8) softplus rmsnorm dense(1)",

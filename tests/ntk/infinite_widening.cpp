@@ -125,6 +125,7 @@ const std::string kWideningNets[] = {
     "dense(W) layernorm dense(W) layernorm layernorm gelu dense(1)",
     "dense(W) rmsnorm relu dense(W) relu rmsnorm dense(1)",
     "dense(W) leakyrelu(slope=0.3) dense(W) layernorm leakyrelu layernorm dense(1)",
+    "dense(W) prelu(per_unit=1) dense(W) layernorm prelu(slope=0.5, per_unit=1) layernorm dense(1)",
     "dense(W) tanh dense(W) layernorm tanh dense(1)",
     "dense(W) softplus dense(W) layernorm softplus layernorm dense(1)",
     "dense(W) sigmoid dense(W) layernorm sigmoid dense(1)",
@@ -169,7 +170,9 @@ TEST_CASE("one hidden layer of 8192: the shares of an affine layer norm are righ
            "dense(W) relu rmsnorm dense(1)", "dense(W) gelu rmsnorm layernorm dense(1)",
            "dense(W) layernorm tanh dense(1)", "dense(W) layernorm sigmoid dense(1)",
            "dense(W) layernorm softplus layernorm dense(1)",
-           "dense(W) layernorm leakyrelu(slope=0.2) dense(1)"}) {
+           "dense(W) layernorm leakyrelu(slope=0.2) dense(1)",
+           "dense(W) prelu(per_unit=1) dense(1)",
+           "dense(W) layernorm prelu(slope=0, per_unit=1) layernorm dense(1)"}) {
     CAPTURE(net);
     const Distance d = distance(net, 8192, Parameterisation::ntk, 32);
     CHECK(d.worst_mean < 4.5);
