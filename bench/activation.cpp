@@ -13,40 +13,47 @@
 namespace keel::bench {
 namespace {
 
-constexpr double kSlope = 0.01;  // leaky relu's, as SLOPE of the peers' script
+// leaky relu's, and what prelu's begin with, as SLOPE and PRELU of the peers' script
+constexpr double kSlope = 0.01, kPrelu = 0.25;
 
 double normal_distribution(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// An op, and what it is to be held to, in double.
+/// An op, of x and of slopes that prelu alone takes, and what it is to be held to, in double.
 struct Activation {
   const char* name;
-  Var (*op)(const Var&);
+  Var (*op)(const Var& x, const Var& slopes);
   double (*value)(double);
   double (*derivative)(double);
 };
 
-constexpr std::array<Activation, 8> kActivations = {{
-    {"relu", [](const Var& x) { return relu(x); }, [](double x) { return std::max(x, 0.0); },
-     [](double x) { return x > 0 ? 1.0 : 0.0; }},
-    {"leakyrelu", [](const Var& x) { return leaky_relu(x, kSlope); },
+constexpr std::array<Activation, 9> kActivations = {{
+    {"relu", [](const Var& x, const Var&) { return relu(x); },
+     [](double x) { return std::max(x, 0.0); }, [](double x) { return x > 0 ? 1.0 : 0.0; }},
+    {"leakyrelu", [](const Var& x, const Var&) { return leaky_relu(x, kSlope); },
      [](double x) { return std::max(x, kSlope * x); },
      [](double x) { return x > 0 ? 1.0 : kSlope; }},
-    {"gelu", [](const Var& x) { return gelu(x); },
+    {"prelu", [](const Var& x, const Var& slopes) { return prelu(x, slopes); },
+     [](double x) { return std::max(x, kPrelu * x); },
+     [](double x) { return x > 0 ? 1.0 : kPrelu; }},
+    {"gelu", [](const Var& x, const Var&) { return gelu(x); },
      [](double x) { return x * normal_distribution(x); },
      [](double x) {
        const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
        return normal_distribution(x) + x * density;
      }},
-    {"silu", [](const Var& x) { return silu(x); }, [](double x) { return x * logistic(x); },
+    {"silu", [](const Var& x, const Var&) { return silu(x); },
+     [](double x) { return x * logistic(x); },
      [](double x) { return logistic(x) * (1 + x * logistic(-x)); }},
-    {"tanh", [](const Var& x) { return tanh(x); }, [](double x) { return std::tanh(x); },
+    {"tanh", [](const Var& x, const Var&) { return tanh(x); },
+     [](double x) { return std::tanh(x); },
      [](double x) { return 1 / (std::cosh(x) * std::cosh(x)); }},
-    {"sigmoid", [](const Var& x) { return sigmoid(x); }, logistic,
+    {"sigmoid", [](const Var& x, const Var&) { return sigmoid(x); }, logistic,
      [](double x) { return logistic(x) * logistic(-x); }},
-    {"softplus", [](const Var& x) { return softplus(x); },
+    {"softplus", [](const Var& x, const Var&) { return softplus(x); },
      [](double x) { return std::log1p(std::exp(x)); }, logistic},
-    {"elu", [](const Var& x) { return elu(x); }, [](double x) { return x > 0 ? x : std::expm1(x); },
+    {"elu", [](const Var& x, const Var&) { return elu(x); },
+     [](double x) { return x > 0 ? x : std::expm1(x); },
      [](double x) { return std::exp(std::min(x, 0.0)); }},
 }};
 
@@ -61,10 +68,11 @@ std::string case_name(const Activation& activation, const char* pass, const Shap
 }
 
 // The last row of both passes: a wrong op is not worth timing.
-void verify(const Activation& activation, const Tensor& x, const Tensor& d_out) {
+void verify(const Activation& activation, const Tensor& x, const Tensor& slopes,
+            const Tensor& d_out) {
   Tape tape;
   GradientSink gradients;
-  const Var leaf = tape.leaf(x), out = activation.op(leaf);
+  const Var leaf = tape.leaf(x), out = activation.op(leaf, slopes);
   tape.backward(out, d_out, gradients);
   const auto row = [&](const Tensor& t) { return t[x.size(0) - 1].to_vector<double>(); };
   const std::vector<double> at = row(x), d = row(d_out), got = row(out.value()),
@@ -81,14 +89,15 @@ void verify(const Activation& activation, const Tensor& x, const Tensor& d_out) 
 
 void bench_shape(Report& report, Device device, const Shape& shape) {
   const Tensor x = normal(shape, {1, 1}).to(device), d_out = normal(shape, {1, 2}).to(device);
+  const Tensor slopes = Tensor::full({shape[1]}, kPrelu).to(device);
   MemoryRows rows(report, x);
   for (const Activation& activation : kActivations) {
-    verify(activation, x, d_out);
-    rows.add(row_name(activation, "forward", shape, device), 2, [&] { activation.op(x); });
+    verify(activation, x, slopes, d_out);
+    rows.add(row_name(activation, "forward", shape, device), 2, [&] { activation.op(x, slopes); });
     Tape tape;
-    const Var leaf = tape.leaf(x), out = activation.op(leaf);
+    const Var leaf = tape.leaf(x), out = activation.op(leaf, tape.leaf(slopes));
     DropInput gradients(leaf);
-    // Reads what was saved and d_out, writes d_x.
+    // Reads what was saved and d_out, writes d_x; prelu's slopes' derivatives are next to nothing.
     rows.add(row_name(activation, "backward", shape, device), 3,
              [&] { tape.backward(out, d_out, gradients); });
   }

@@ -6,7 +6,8 @@
 namespace keel {
 namespace {
 
-// above x, and below 0 alpha (exp(x) - 1).
+// above x, and below 0 alpha (exp(x) - 1): a sum, of which one term is 0. Of two results to choose
+// from g++ would compute the exponential on its own side of a branch alone, and no vectors.
 struct Elu {
   static constexpr Saves kSaves = Saves::output;  // the next op keeps it anyway
   Constant alpha, above;
@@ -14,7 +15,7 @@ struct Elu {
   template <class T>
   KEEL_HD T value(T x) const {
     const T below = alpha.as<T>() * exponential_less_one(x > T(0) ? T(0) : x);
-    return x > T(0) ? above.as<T>() * x : below;
+    return above.as<T>() * (x > T(0) ? x : T(0)) + below;
   }
   template <class T>
   KEEL_HD T derivative(T y) const {

@@ -6,12 +6,20 @@ from torch.nn import functional
 
 import torch_net
 
-SLOPE = 0.01
+SLOPE, PRELU = 0.01, 0.25
 aten = torch.ops.aten
-# name -> (forward, backward of the derivative, the input and the output)
+
+
+def prelu_backward(d, x, y, slopes):
+    d_x, d_slopes = aten._prelu_kernel_backward(d, x, slopes)
+    return d_x, d_slopes.sum(0)
+
+
+# name -> (forward, backward of the derivative, the input and the output); prelu has slopes, too
 ACTIVATIONS = {
     "relu": (torch.relu, lambda d, x, y: aten.threshold_backward(d, y, 0)),
     "leakyrelu": (lambda x: functional.leaky_relu(x, SLOPE), lambda d, x, y: aten.leaky_relu_backward(d, x, SLOPE, False)),
+    "prelu": (functional.prelu, prelu_backward),
     "gelu": (functional.gelu, lambda d, x, y: aten.gelu_backward(d, x)),
     "silu": (functional.silu, lambda d, x, y: aten.silu_backward(d, x)),
     "tanh": (torch.tanh, lambda d, x, y: aten.tanh_backward(d, y)),
@@ -24,23 +32,26 @@ ACTIVATIONS = {
 class Eager:
     """As a net has it: forward keeps what backward needs."""
 
-    def __init__(self, forward, backward, x):
-        self.run, self.pull, self.x = forward, backward, x
-        self.y = forward(x)
+    def __init__(self, forward, backward, x, *slopes):
+        self.run, self.pull, self.x, self.slopes = forward, backward, x, slopes
+        self.y = forward(x, *slopes)
 
     def forward(self):
-        return self.run(self.x)
+        return self.run(self.x, *self.slopes)
 
     def backward(self, d_out):
-        return [self.pull(d_out, self.x, self.y)]
+        pulled = self.pull(d_out, self.x, self.y, *self.slopes)
+        return pulled if self.slopes else [pulled]
 
 
-def check(mine, forward, x, d_out):
-    """Against autograd in double, but within what float32 tells from 0, a kink of some."""
-    leaf = x.double().requires_grad_()
-    out = forward(leaf)
-    wanted = [out, *torch.autograd.grad(out, [leaf], d_out.double())]
-    torch_net.check_passes(mine, d_out, wanted, 1e-5, x.abs() > 1e-6)
+def check(mine, forward, arguments, d_out):
+    """Against autograd in double, of x but within what float32 tells from 0, a kink of some."""
+    leaves = [each.double().requires_grad_() for each in arguments]
+    out = forward(*leaves)
+    wanted = [out, *torch.autograd.grad(out, leaves, d_out.double())]
+    torch_net.check_passes(mine, d_out, wanted[:2], 1e-5, arguments[0].abs() > 1e-6)
+    for got, reference in zip(mine.backward(d_out)[1:], wanted[2:]):
+        assert (got - reference).abs().max() < 1e-4 * reference.abs().max(), "d_slopes is off"
 
 
 def main():
@@ -48,8 +59,9 @@ def main():
     for shape, rows, cols in shapes:
         x, d_out = (torch.randn(rows, cols, device=cases.device) for _ in range(2))
         for name, (forward, backward) in ACTIVATIONS.items():
-            mine = torch_net.compiled(forward, x) if peer == "compile" else Eager(forward, backward, x)
-            check(mine, forward, x, d_out)
+            arguments = (x, torch.full((cols,), PRELU, device=cases.device)) if name == "prelu" else (x,)
+            mine = torch_net.compiled(forward, *arguments) if peer == "compile" else Eager(forward, backward, *arguments)
+            check(mine, forward, arguments, d_out)
             cases.time(f"{name} forward {shape}", mine.forward)
             cases.time(f"{name} backward {shape}", lambda: mine.backward(d_out))
             cases.print()  # each time: who ends this keeps what there is
