@@ -149,7 +149,7 @@ def all_kernels(launchers, constants):
 
 def layer_norm_limits():
     """(rows of the smallest chunk, most chunks)"""
-    return [sources.constant("kernels/layer_norm.cu", name) for name in ("kSmallest", "kMostChunks")]
+    return [sources.constant("kernels/row_chunks.h", name) for name in ("kSmallest", "kMostChunks")]
 
 
 def layer_norm_chunks(n):
