@@ -63,8 +63,9 @@ struct PreluBackward {
         const auto d = g.load(cols, d_y + row * cols);
         g.store(cols, d_x + row * cols, [&](auto i) {
           const bool above = values[i] > 0;
-          sums[i] += above ? T(0) : product(d[i], values[i]);
-          return above ? d[i] : slopes[i] * d[i];
+          const T of_slope = product(d[i], values[i]), below = slopes[i] * d[i];
+          sums[i] += above ? T(0) : of_slope;
+          return above ? d[i] : below;
         });
       }
       g.flush(cols, sums, part + chunk * cols);
@@ -74,8 +75,8 @@ struct PreluBackward {
       for (int64_t row = begin; row < end; ++row) {
         const auto values = g.load(cols, x + row * cols);
         const auto d = g.load(cols, d_y + row * cols);
-        g.store(cols, d_x + row * cols, [&](auto i) { return values[i] > 0 ? d[i] : all * d[i]; });
         sum += g.sum(cols, [&](auto i) { return values[i] > 0 ? T(0) : product(d[i], values[i]); });
+        g.store(cols, d_x + row * cols, [&](auto i) { return values[i] > 0 ? d[i] : all * d[i]; });
       }
       g.once([&] { part[chunk] = sum; });
     }

@@ -71,10 +71,9 @@ bool has_residual(const Spec& spec);
 /// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), prelu or prelu(slope=value,
 /// per_unit=0|1), gelu, silu, tanh, sigmoid, softplus, elu or elu(alpha=value), selu, layernorm or
 /// layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same options, and
-/// residual(words), x + words(x), separated by blanks; a prelu's slope is what training begins
-/// with. The
-/// first, but for batchnorms, and the last are dense. A word `identity` does nothing, and only
-/// counts where layers are numbered: it stands for a Dropout or Flatten of PyTorch's. Throws
+/// residual(words), x + words(x), separated by blanks; the first, but for batchnorms, and the last
+/// are dense. A prelu's slope is what training begins with. A word `identity` does nothing, and
+/// only counts where layers are numbered: it stands for a Dropout or Flatten of PyTorch's. Throws
 /// keel::Error that quotes the wrong word, and what check_residuals() throws.
 Spec parse_spec(std::string_view text);
 
