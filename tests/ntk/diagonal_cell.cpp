@@ -17,7 +17,7 @@
 namespace keel {
 namespace {
 
-const std::string kNets[] = {
+const std::string kEnclosedNets[] = {
     "dense(8) relu dense(8) leakyrelu(slope=0.2) dense(1)",
     "dense(8) layernorm relu dense(8) layernorm(eps=0.5) leakyrelu dense(1)",
     "dense(8) relu layernorm dense(8) relu rmsnorm layernorm(affine=0) dense(1)",
@@ -62,7 +62,7 @@ void check_cell(const std::vector<KernelMap>& maps, double lo, double hi) {
 
 TEST_CASE("diagonal_cell: whatever lies in a cell is in what it encloses, behind every map") {
   std::uint64_t seed = 0;
-  for (const std::string& net : kNets)
+  for (const std::string& net : kEnclosedNets)
     for (double b : {0.0, 0.01, 1.0})
       for (auto parameterisation : {Parameterisation::ntk, Parameterisation::standard}) {
         CAPTURE(net);
