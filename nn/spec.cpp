@@ -53,9 +53,8 @@ void parse_option(const SpecWord& word, std::string_view option, const char* wan
   const std::string_view name = trim(option.substr(0, equals));
   const std::string_view value =
       equals == option.npos ? std::string_view() : trim(option.substr(equals + 1));
-  const LayerKind kind = layer.kind;
-  const bool prelu = kind == LayerKind::prelu, elu = kind == LayerKind::elu;
-  const bool norm = normalises_rows(kind) || kind == LayerKind::batchnorm;
+  const auto is = [&](LayerKind kind) { return layer.kind == kind; };
+  const bool norm = normalises_rows(layer.kind) || is(LayerKind::batchnorm);
   const auto flag = [&] {
     check(value == "0" || value == "1", "spec", "got {} '{}' in {}, wanted {}=0 or {}=1", name,
           shown(value), word.at(), name, name);
@@ -67,11 +66,11 @@ void parse_option(const SpecWord& word, std::string_view option, const char* wan
   };
   if (name == "affine" && norm) {
     layer.affine = flag();
-  } else if (name == "per_unit" && prelu) {
+  } else if (name == "per_unit" && is(LayerKind::prelu)) {
     layer.per_unit = flag();
-  } else if (name == "slope" && (prelu || kind == LayerKind::leakyrelu)) {
+  } else if (name == "slope" && (is(LayerKind::prelu) || is(LayerKind::leakyrelu))) {
     number(layer.slope, 1);
-  } else if (name == "alpha" && elu) {
+  } else if (name == "alpha" && is(LayerKind::elu)) {
     number(layer.alpha, 100);
   } else if (name == "eps" && norm) {
     check(parse_whole(value, layer.eps) && std::isfinite(layer.eps) && layer.eps >= 0, "spec",
