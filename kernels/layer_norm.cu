@@ -76,16 +76,14 @@ void pull(const Normalised& saved, Slot x_slot, Slot gain_slot, Slot bias_slot, 
           Backward& backward) {
   const Tensor& x = saved.x;
   const std::int64_t members = saved.members(), rows = saved.member_rows(), cols = saved.cols();
-  // Chunks of one row leave each sample's derivative where the sink keeps samples apart.
-  const std::int64_t chunk_rows = backward.per_sample() ? 1 : rows_per_chunk(x.device(), rows);
-  const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
+  const RowChunks chunks = row_chunks(x.device(), rows, backward.per_sample());
   const std::int64_t cotangents = x.elements() == 0 ? 1 : d_out.elements() / x.elements();
   Tensor d_x = Tensor::empty(d_out.shape(), x.dtype(), x.device());
   Tensor d_gain, d_bias;
   if (saved.affine()) {
     // Shared gain and bias sum over members too; members of their own keep their axis.
-    const Shape parts = saved.gain.rank() == 2 ? Shape{members, chunks, cols}
-                                               : Shape{cotangents * members * chunks, cols};
+    const Shape parts = saved.gain.rank() == 2 ? Shape{members, chunks.count, cols}
+                                               : Shape{cotangents * members * chunks.count, cols};
     d_gain = Tensor::empty(parts, x.dtype(), x.device());
     if (saved.kind.centred) d_bias = Tensor::empty(parts, x.dtype(), x.device());
   }
@@ -96,14 +94,15 @@ void pull(const Normalised& saved, Slot x_slot, Slot gain_slot, Slot bias_slot, 
         return parts.defined() ? parts.data<T>() + part : nullptr;
       };
       for (std::int64_t c = 0; c < cotangents; ++c) {
-        const std::int64_t at = c * x.elements(), part = affine() ? c * members * chunks * cols : 0;
+        const std::int64_t at = c * x.elements(),
+                           part = affine() ? c * members * chunks.count * cols : 0;
         launch_chunks(
-            x.device(), members * chunks, std::min(chunk_rows, rows), cols,
+            x.device(), members * chunks.count, std::min(chunks.rows, rows), cols,
             LayerNormBackward<T, centred(), affine(), relu()>{
-                saved.shape<T>(), chunk_rows, chunks, x.data<T>(), Normalised::data<T>(saved.gain),
-                Normalised::data<T>(saved.bias), Normalised::data<T>(saved.center),
-                saved.rstd.data<T>(), d_out.data<T>() + at, d_x.data<T>() + at,
-                part_of(d_gain, part), part_of(d_bias, part)});
+                saved.shape<T>(), chunks.rows, chunks.count, x.data<T>(),
+                Normalised::data<T>(saved.gain), Normalised::data<T>(saved.bias),
+                Normalised::data<T>(saved.center), saved.rstd.data<T>(), d_out.data<T>() + at,
+                d_x.data<T>() + at, part_of(d_gain, part), part_of(d_bias, part)});
       }
     });
   });

@@ -16,6 +16,7 @@
 
 #include "group.h"
 #include "math.h"
+#include "row_chunks.h"
 
 namespace keel {
 
@@ -146,10 +147,8 @@ struct LayerNormBackward {
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t chunk) const {
     const int64_t cols = shape.cols;
-    const int64_t member = chunk / member_chunks;
-    const int64_t begin = member * shape.member_rows + chunk % member_chunks * chunk_rows;
-    const int64_t member_end = (member + 1) * shape.member_rows;
-    const int64_t end = begin + chunk_rows < member_end ? begin + chunk_rows : member_end;
+    const auto [member, begin, end] =
+        rows_of_chunk(chunk, chunk_rows, member_chunks, shape.member_rows);
     if constexpr (kAffine && kCentred) {
       const auto gain_row = g.load(cols, gain + member * shape.gain_stride);
       const auto bias_row = g.load(cols, bias + member * shape.gain_stride);

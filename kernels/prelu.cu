@@ -50,10 +50,9 @@ struct PreluBackward {
 
   template <class Group>
   KEEL_HD void operator()(Group g, int64_t chunk) const {
-    const int64_t cols = shape.cols, member = chunk / member_chunks;
-    const int64_t begin = member * shape.member_rows + chunk % member_chunks * chunk_rows;
-    const int64_t member_end = (member + 1) * shape.member_rows;
-    const int64_t end = begin + chunk_rows < member_end ? begin + chunk_rows : member_end;
+    const int64_t cols = shape.cols;
+    const auto [member, begin, end] =
+        rows_of_chunk(chunk, chunk_rows, member_chunks, shape.member_rows);
     const T* own = slope + member * shape.member_stride;
     if constexpr (kEach) {
       const auto slopes = g.load(cols, own);
@@ -127,22 +126,20 @@ Tensor forward(const Saved& saved) {
 void pull(const Saved& saved, Slot x_slot, Slot slope_slot, const Tensor& d_y, Backward& backward) {
   const Tensor& x = saved.x;
   const std::int64_t members = x.shape().members(), rows = x.size(-2), cols = saved.cols();
-  // Chunks of one row leave each sample's derivative where the sink keeps samples apart.
-  const std::int64_t chunk_rows = backward.per_sample() ? 1 : rows_per_chunk(x.device(), rows);
-  const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
+  const RowChunks chunks = row_chunks(x.device(), rows, backward.per_sample());
   const std::int64_t cotangents = x.elements() == 0 ? 1 : d_y.elements() / x.elements();
   const std::int64_t slopes = saved.slope.size(-1);
   Tensor d_x = Tensor::empty(d_y.shape(), x.dtype(), x.device());
   // Slopes of all members add them up, as if they were samples.
-  Tensor d_slope = Tensor::empty(
-      saved.own() ? Shape{members, chunks, slopes} : Shape{cotangents * members * chunks, slopes},
-      x.dtype(), x.device());
+  Tensor d_slope = Tensor::empty(saved.own() ? Shape{members, chunks.count, slopes}
+                                             : Shape{cotangents * members * chunks.count, slopes},
+                                 x.dtype(), x.device());
   with_kind(saved, [&](auto t, auto each) {
     using T = decltype(t);
     for (std::int64_t c = 0; c < cotangents; ++c) {
-      const std::int64_t at = c * x.elements(), part = c * members * chunks * slopes;
-      launch_chunks(x.device(), members * chunks, std::min(chunk_rows, rows), cols,
-                    PreluBackward<T, each()>{saved.shape(), chunk_rows, chunks, x.data<T>(),
+      const std::int64_t at = c * x.elements(), part = c * members * chunks.count * slopes;
+      launch_chunks(x.device(), members * chunks.count, std::min(chunks.rows, rows), cols,
+                    PreluBackward<T, each()>{saved.shape(), chunks.rows, chunks.count, x.data<T>(),
                                              saved.slope.data<T>(), d_y.data<T>() + at,
                                              d_x.data<T>() + at, d_slope.data<T>() + part});
     }

@@ -1,22 +1,22 @@
 // Every activation there is, for tests of what is known of each.
 #pragma once
 
+#include <array>
+#include <span>
 #include <vector>
 
 #include "../../nn/spec.h"
 
 namespace keel {
 
-/// All but prelu, whose slopes are a net's.
-inline constexpr LayerKind kActivations[] = {
-    LayerKind::relu,    LayerKind::gelu,     LayerKind::silu, LayerKind::leakyrelu, LayerKind::tanh,
-    LayerKind::sigmoid, LayerKind::softplus, LayerKind::elu,  LayerKind::selu};
-
 /// All that a SPEC has.
-inline constexpr LayerKind kWords[] = {LayerKind::relu,      LayerKind::gelu, LayerKind::silu,
-                                       LayerKind::leakyrelu, LayerKind::tanh, LayerKind::sigmoid,
-                                       LayerKind::softplus,  LayerKind::elu,  LayerKind::selu,
-                                       LayerKind::prelu};
+inline constexpr std::array kWords = {LayerKind::relu,      LayerKind::gelu, LayerKind::silu,
+                                      LayerKind::leakyrelu, LayerKind::tanh, LayerKind::sigmoid,
+                                      LayerKind::softplus,  LayerKind::elu,  LayerKind::selu,
+                                      LayerKind::prelu};
+
+/// All but the last, prelu, whose slopes are a net's.
+inline constexpr std::span kActivations = std::span(kWords).first<kWords.size() - 1>();
 
 /// Those that are no two lines, elu by several alphas.
 inline const std::vector<LayerSpec> kCurved = {{.kind = LayerKind::gelu},
