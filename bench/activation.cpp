@@ -18,6 +18,7 @@ constexpr double kSlope = 0.01, kPrelu = 0.25;
 
 double normal_distribution(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double gelu_argument(double x) { return x * (kGeluLinear + kGeluCubic * x * x); }
 
 /// An op, of x and of slopes that prelu alone takes, and what it is to be held to, in double.
 struct Activation {
@@ -27,7 +28,7 @@ struct Activation {
   double (*derivative)(double);
 };
 
-constexpr std::array<Activation, 9> kActivations = {{
+constexpr std::array<Activation, 10> kActivations = {{
     {"relu", [](const Var& x, const Var&) { return relu(x); },
      [](double x) { return std::max(x, 0.0); }, [](double x) { return x > 0 ? 1.0 : 0.0; }},
     {"leakyrelu", [](const Var& x, const Var&) { return leaky_relu(x, kSlope); },
@@ -41,6 +42,12 @@ constexpr std::array<Activation, 9> kActivations = {{
      [](double x) {
        const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
        return normal_distribution(x) + x * density;
+     }},
+    {"gelu(tanh=1)", [](const Var& x, const Var&) { return gelu_by_tanh(x); },
+     [](double x) { return x * logistic(gelu_argument(x)); },
+     [](double x) {
+       const double z = gelu_argument(x), slope = kGeluLinear + 3 * kGeluCubic * x * x;
+       return logistic(z) * (1 + x * slope * logistic(-z));
      }},
     {"silu", [](const Var& x, const Var&) { return silu(x); },
      [](double x) { return x * logistic(x); },

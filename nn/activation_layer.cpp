@@ -21,8 +21,15 @@ namespace {
        spec_text({spec}));
 }
 
+// Of silu(beta), which is x sigma(beta x).
+Mixture logistic_of(double beta) {
+  Mixture mixture = kLogisticMixture;
+  for (double& square : mixture.scale2) square /= beta * beta;
+  return mixture;
+}
+
 // Nothing of elu and selu, whose expectations are no mixture's: they want the bivariate normal
-// distribution at ends other than 0.
+// distribution at ends other than 0. Nor of gelu's form by tanh, which falls off as no mixture.
 std::optional<KernelMap> map_of(const LayerSpec& spec) {
   KernelMap map;
   switch (spec.kind) {
@@ -36,9 +43,13 @@ std::optional<KernelMap> map_of(const LayerSpec& spec) {
       map.kind = KernelMap::Kind::relu;
       break;
     case LayerKind::gelu:
+      if (spec.by_tanh) return std::nullopt;
+      map.kind = KernelMap::Kind::mixture;
+      map.mixture = kGeluMixture;
+      break;
     case LayerKind::silu:
       map.kind = KernelMap::Kind::mixture;
-      map.mixture = spec.kind == LayerKind::gelu ? kGeluMixture : kLogisticMixture;
+      map.mixture = logistic_of(spec.beta);
       break;
     case LayerKind::tanh:
       map.kind = KernelMap::Kind::mixture;
@@ -73,6 +84,8 @@ ActivationLayer::ActivationLayer(const LayerSpec& spec) : spec_(spec) {
         spec.slope);
   check(spec.alpha >= 0 && spec.alpha <= 100, "activation", "got alpha {}, wanted 0 to 100",
         spec.alpha);
+  check(spec.beta >= kLeastSiluBeta && spec.beta <= kMostSiluBeta, "activation",
+        "got beta {}, wanted {} to {}", spec.beta, kLeastSiluBeta, kMostSiluBeta);
 }
 
 std::vector<ParameterSpec> ActivationLayer::parameters(std::int64_t input_width) const {
@@ -89,9 +102,9 @@ Var ActivationLayer::apply(const Var& x, std::span<const Var> parameters) const 
     case LayerKind::prelu:
       return prelu(x, parameters[0]);
     case LayerKind::gelu:
-      return gelu(x);
+      return spec_.by_tanh ? gelu_by_tanh(x) : gelu(x);
     case LayerKind::silu:
-      return silu(x);
+      return silu(x, spec_.beta);
     case LayerKind::tanh:
       return tanh(x);
     case LayerKind::sigmoid:

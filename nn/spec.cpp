@@ -7,15 +7,16 @@
 
 #include "../core/error.h"
 #include "../kernels/layer_norm.h"
+#include "../kernels/silu.h"
 #include "spec_word.h"
 
 namespace keel {
 namespace {
 
 constexpr const char* kKnown =
-    "dense(width), relu, leakyrelu(slope=0.01), prelu(slope=0.25, per_unit=0), gelu, silu, tanh, "
-    "sigmoid, softplus, elu(alpha=1), selu, identity, batchnorm, rmsnorm, layernorm, "
-    "layernorm(affine=0, eps=0) or residual(words)";
+    "dense(width), relu, leakyrelu(slope=0.01), prelu(slope=0.25, per_unit=0), gelu(tanh=0), "
+    "silu(beta=1), tanh, sigmoid, softplus, elu(alpha=1), selu, identity, batchnorm, rmsnorm, "
+    "layernorm, layernorm(affine=0, eps=0) or residual(words)";
 constexpr std::string_view kIdentity = "identity", kResidual = "residual";
 constexpr const char* kOfNorm = "affine=0|1 or eps=value";
 
@@ -27,8 +28,8 @@ constexpr struct {
 } kNames[] = {{LayerKind::relu, "relu", nullptr},
               {LayerKind::leakyrelu, "leakyrelu", "slope=value"},
               {LayerKind::prelu, "prelu", "slope=value or per_unit=0|1"},
-              {LayerKind::gelu, "gelu", nullptr},
-              {LayerKind::silu, "silu", nullptr},
+              {LayerKind::gelu, "gelu", "tanh=0|1"},
+              {LayerKind::silu, "silu", "beta=value"},
               {LayerKind::tanh, "tanh", nullptr},
               {LayerKind::sigmoid, "sigmoid", nullptr},
               {LayerKind::softplus, "softplus", nullptr},
@@ -60,18 +61,23 @@ void parse_option(const SpecWord& word, std::string_view option, const char* wan
           shown(value), word.at(), name, name);
     return value == "1";
   };
-  const auto number = [&](double& into, double most) {
-    check(parse_whole(value, into) && into >= 0 && into <= most, "spec",
-          "got {} '{}' in {}, wanted a number from 0 to {}", name, shown(value), word.at(), most);
+  const auto number = [&](double& into, double least, double most) {
+    check(parse_whole(value, into) && into >= least && into <= most, "spec",
+          "got {} '{}' in {}, wanted a number from {} to {}", name, shown(value), word.at(), least,
+          most);
   };
   if (name == "affine" && norm) {
     layer.affine = flag();
   } else if (name == "per_unit" && is(LayerKind::prelu)) {
     layer.per_unit = flag();
   } else if (name == "slope" && (is(LayerKind::prelu) || is(LayerKind::leakyrelu))) {
-    number(layer.slope, 1);
+    number(layer.slope, 0, 1);
   } else if (name == "alpha" && is(LayerKind::elu)) {
-    number(layer.alpha, 100);
+    number(layer.alpha, 0, 100);
+  } else if (name == "beta" && is(LayerKind::silu)) {
+    number(layer.beta, kLeastSiluBeta, kMostSiluBeta);
+  } else if (name == "tanh" && is(LayerKind::gelu)) {
+    layer.by_tanh = flag();
   } else if (name == "eps" && norm) {
     check(parse_whole(value, layer.eps) && std::isfinite(layer.eps) && layer.eps >= 0, "spec",
           "got eps '{}' in {}, wanted a number >= 0", shown(value), word.at());
@@ -166,6 +172,8 @@ std::string layer_text(const LayerSpec& layer) {
   if (layer.slope != default_slope(layer.kind)) add(fmt::format("slope={}", layer.slope));
   if (layer.per_unit) add("per_unit=1");
   if (layer.alpha != LayerSpec().alpha) add(fmt::format("alpha={}", layer.alpha));
+  if (layer.beta != LayerSpec().beta) add(fmt::format("beta={}", layer.beta));
+  if (layer.by_tanh) add("tanh=1");
   return options.empty() ? name_of(layer.kind)
                          : fmt::format("{}({})", name_of(layer.kind), options);
 }

@@ -60,6 +60,8 @@ struct LayerSpec {
   double slope = 0.01;          ///< leakyrelu, prelu: from 0 to 1; see default_slope
   bool per_unit = false;        ///< prelu: a slope of its own for each unit
   double alpha = 1;             ///< elu: what it goes on to below 0 is -alpha; from 0 to 100
+  double beta = 1;              ///< silu: x / (1 + exp(-beta x)); from 0.01 to 100
+  bool by_tanh = false;         ///< gelu: the form by tanh (kernels/gelu.h)
   std::int64_t identities = 0;  ///< words `identity` ahead of it; add: of the end
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
@@ -69,12 +71,13 @@ using Spec = std::vector<LayerSpec>;
 bool has_residual(const Spec& spec);
 
 /// Words dense(width), relu, leakyrelu or leakyrelu(slope=value), prelu or prelu(slope=value,
-/// per_unit=0|1), gelu, silu, tanh, sigmoid, softplus, elu or elu(alpha=value), selu, layernorm or
-/// layernorm(affine=0|1, eps=value), rmsnorm and batchnorm with the same options, and
-/// residual(words), x + words(x), separated by blanks; the first, but for batchnorms, and the last
-/// are dense. A prelu's slope is what training begins with. A word `identity` does nothing, and
-/// only counts where layers are numbered: it stands for a Dropout or Flatten of PyTorch's. Throws
-/// keel::Error that quotes the wrong word, and what check_residuals() throws.
+/// per_unit=0|1), gelu or gelu(tanh=0|1), silu or silu(beta=value), tanh, sigmoid, softplus, elu or
+/// elu(alpha=value), selu, layernorm or layernorm(affine=0|1, eps=value), rmsnorm and batchnorm
+/// with the same options, and residual(words), x + words(x), separated by blanks; the first, but
+/// for batchnorms, and the last are dense. A prelu's slope is what training begins with. A word
+/// `identity` does nothing, and only counts where layers are numbered: it stands for a Dropout or
+/// Flatten of PyTorch's. Throws keel::Error that quotes the wrong word, and what check_residuals()
+/// throws.
 Spec parse_spec(std::string_view text);
 
 /// As parse_spec(), of the end of a larger net: any word but a residual may be the first, and takes

@@ -5,17 +5,34 @@
 
 #include "../core/error.h"
 #include "../kernels/elu.h"
+#include "../kernels/gelu.h"
+#include "../kernels/silu.h"
 
 namespace keel {
 namespace {
 
 // All that falls with |z| is 0 from 1e3 on, in double, where a square would leave its range.
-double nearest_to_zero(double a, double b) { return std::min(a > 0 ? a : b < 0 ? -b : 0, 1e3); }
+double nearest_to_zero(double a, double b, double beta = 1) {
+  return std::min(beta * (a > 0 ? a : b < 0 ? -b : 0), 1e3);
+}
+
+// |phi''| of gelu's form by tanh beyond n >= 2.5, at most. phi = z s(g(z)), s the logistic function
+// and g its argument, has phi'' = s' (2 g' + z g'' - z g'^2 tanh(g / 2)), which is even; s' is at
+// most exp(-|g|). What multiplies that here grows by a factor e^1.6 a unit at 2.5, and slower
+// further out, where g grows faster: the bound falls.
+double far_curvature_by_tanh(double n) {
+  const double square = n * n, first = kGeluLinear + 3 * kGeluCubic * square;
+  const double g = n * (kGeluLinear + kGeluCubic * square), second = 6 * kGeluCubic * n;
+  return (n * first * first - 2 * first - n * second) * std::exp(-g);
+}
 
 }  // namespace
 
 Activation::Activation(const LayerSpec& layer)
-    : kind(layer.kind), slope(layer.kind == LayerKind::leakyrelu ? layer.slope : 0) {
+    : kind(layer.kind),
+      slope(layer.kind == LayerKind::leakyrelu ? layer.slope : 0),
+      beta(layer.kind == LayerKind::silu ? layer.beta : 1),
+      by_tanh(layer.kind == LayerKind::gelu && layer.by_tanh) {
   if (kind == LayerKind::elu) alpha = layer.alpha;
   if (kind == LayerKind::selu) {
     alpha = kSeluScale * kSeluAlpha;
@@ -23,10 +40,12 @@ Activation::Activation(const LayerSpec& layer)
   }
   const bool known = kinked() || bounds_units(kind) || is_elu() || kind == LayerKind::gelu ||
                      kind == LayerKind::silu || kind == LayerKind::softplus;
-  check(known && slope >= 0 && slope <= 1 && alpha >= 0 && alpha <= 100, "activation",
-        "got {}, wanted relu, leakyrelu of a slope from 0 to 1, gelu, silu, tanh, sigmoid, "
-        "softplus, elu of an alpha from 0 to 100 or selu",
-        spec_text({layer}));
+  check(known && slope >= 0 && slope <= 1 && alpha >= 0 && alpha <= 100 && beta >= kLeastSiluBeta &&
+            beta <= kMostSiluBeta,
+        "activation",
+        "got {}, wanted relu, leakyrelu of a slope from 0 to 1, gelu, silu of a beta from {} to "
+        "{}, tanh, sigmoid, softplus, elu of an alpha from 0 to 100 or selu",
+        spec_text({layer}), kLeastSiluBeta, kMostSiluBeta);
 }
 
 Activation Activation::of_slope(double slope) {
@@ -39,9 +58,10 @@ Activation Activation::of_slope(double slope) {
 double Activation::operator()(double z) const {
   switch (kind) {
     case LayerKind::gelu:
+      if (by_tanh) return z / (1 + std::exp(-z * (kGeluLinear + kGeluCubic * (z * z))));
       return 0.5 * z * std::erfc(-0.70710678118654752440 * z);
     case LayerKind::silu:
-      return z / (1 + std::exp(-z));
+      return z / (1 + std::exp(-beta * z));
     case LayerKind::tanh:
       return std::tanh(z);
     case LayerKind::sigmoid:
@@ -64,9 +84,9 @@ double Activation::largest(double a, double b) const {
   return kind == LayerKind::tanh ? std::min(farthest, 1.0) : farthest;
 }
 
-// |gelu'| is at most 1.1290, |silu'| 1.0999; tanh' = 1 - t^2, t = tanh|z|, at most 4 exp(-2 |z|);
-// sigmoid' = s (1 - s), at most exp(-|z|); softplus' = s, which rises, and so does elu' below 0,
-// alpha exp(z).
+// |gelu'| is at most 1.1290 in either form, |silu'| 1.0999 of any beta; tanh' = 1 - t^2, t =
+// tanh|z|, at most 4 exp(-2 |z|); sigmoid' = s (1 - s), at most exp(-|z|); softplus' = s, which
+// rises, and so does elu' below 0, alpha exp(z).
 double Activation::steepest(double a, double b) const {
   switch (kind) {
     case LayerKind::tanh:
@@ -84,17 +104,19 @@ double Activation::steepest(double a, double b) const {
   }
 }
 
-// gelu'' = (2 - z^2) pdf(z) falls from 0.798 and, past |z| = 2, in size. silu'' =
-// s (1 - s) (2 - z tanh(z/2)) is at most 1/2, and past 2 at most |z| exp(-|z|), which falls.
+// gelu'' = (2 - z^2) pdf(z) falls from 0.798 and, past |z| = 2, in size; that of the form by tanh
+// begins as high, and is 0.108 in size where it is lowest, at |z| = 2.01. silu'' =
+// s (1 - s) (2 - z tanh(z/2)) is at most 1/2, and past 2 at most |z| exp(-|z|), which falls; of
+// silu(beta z) / beta it is beta times that at beta z.
 // |tanh''| = 2 t (1 - t^2) is at most 0.7699. |sigmoid''| = s (1 - s) |1 - 2 s| is at most 0.0963.
 // elu'' is alpha exp(z) below 0 and 0 above; that it jumps there is no matter, as elu' does not
 // where alpha is 1. Of another alpha, elu' does: what bounds by elu'' begins and ends its intervals
 // at 0.
 double Activation::curvature(double a, double b) const {
-  const double nearest = nearest_to_zero(a, b);
+  const double nearest = nearest_to_zero(a, b, beta);
   switch (kind) {
     case LayerKind::silu:
-      return nearest < 3 ? 0.5 : nearest * std::exp(-nearest);
+      return beta * (nearest < 3 ? 0.5 : nearest * std::exp(-nearest));
     case LayerKind::tanh:
       return std::min(0.77, 8 * std::exp(-2 * nearest));
     case LayerKind::sigmoid:
@@ -108,6 +130,7 @@ double Activation::curvature(double a, double b) const {
       break;
   }
   if (nearest < 2.5) return 0.7979;
+  if (by_tanh) return far_curvature_by_tanh(nearest);
   return (nearest * nearest - 2) * 0.39895 * std::exp(-0.5 * nearest * nearest);
 }
 
@@ -144,10 +167,10 @@ std::optional<double> Activation::least() const {
     case LayerKind::sigmoid:
     case LayerKind::softplus:
       return 0;
-    case LayerKind::gelu:  // at -0.752
-      return -0.16998;
-    case LayerKind::silu:  // at -1.278
-      return -0.27847;
+    case LayerKind::gelu:  // at -0.752, in either form
+      return by_tanh ? -0.17005 : -0.16998;
+    case LayerKind::silu:  // at -1.278, over beta
+      return -0.27847 / beta;
     case LayerKind::tanh:
       return -1;
     case LayerKind::elu:

@@ -9,12 +9,14 @@
 
 namespace keel {
 
-/// relu, leakyrelu, gelu, silu, tanh, sigmoid, softplus, elu or selu, in double.
+/// relu, leakyrelu, gelu in either form, silu, tanh, sigmoid, softplus, elu or selu, in double.
 struct Activation {
   LayerKind kind = LayerKind::relu;
-  double slope = 0;  ///< of relu and leakyrelu below 0, any number; 1: the identity
-  double alpha = 0;  ///< of elu and selu, which is alpha (exp(z) - 1) below 0
-  double above = 1;  ///< the slope above 0 of what are lines there; selu's is not 1
+  double slope = 0;      ///< of relu and leakyrelu below 0, any number; 1: the identity
+  double alpha = 0;      ///< of elu and selu, which is alpha (exp(z) - 1) below 0
+  double above = 1;      ///< the slope above 0 of what are lines there; selu's is not 1
+  double beta = 1;       ///< of silu, which is z / (1 + exp(-beta z))
+  bool by_tanh = false;  ///< of gelu: the form by tanh
 
   Activation() = default;
   /// Throws keel::Error for another kind of layer.

@@ -5,6 +5,7 @@
 
 #include "../core/max_or_nan.h"
 #include "../kernels/elu.h"
+#include "../kernels/gelu.h"
 
 namespace keel {
 namespace {
@@ -77,6 +78,8 @@ Wide activated(const LayerSpec& phi, const Wide& z) {
     case LayerKind::leakyrelu:
       return z.high > 0 ? z : z * phi.slope;
     case LayerKind::gelu:
+      if (phi.by_tanh)
+        return z * (1 / (1 + std::exp(-z.high * (kGeluLinear + kGeluCubic * z.high * z.high))));
       return z * (0.5 * std::erfc(-z.high / std::sqrt(2.0)));
     case LayerKind::tanh:
       return {std::tanh(z.high), 0};
@@ -89,7 +92,7 @@ Wide activated(const LayerSpec& phi, const Wide& z) {
     case LayerKind::selu:
       return z.high > 0 ? z * kSeluScale : Wide{kSeluScale * kSeluAlpha * std::expm1(z.high), 0};
     default:
-      return z * (1 / (1 + std::exp(-z.high)));
+      return z * (1 / (1 + std::exp(-phi.beta * z.high)));
   }
 }
 

@@ -64,8 +64,7 @@ ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMax
   while (depth > 0) {
     const Cell cell = stack[static_cast<std::size_t>(--depth)];
     const double from = p.origin + p.scale * cell.low, to = p.origin + p.scale * cell.high;
-    // no less than gelu and silu are deep, between the ends of a cell
-    const double largest = std::max(p.phi.largest(from, to), 0.28);
+    const double largest = p.phi.largest(from, to);
     const double steepest = p.phi.steepest(from, to);
     const double farthest = std::max(std::abs(cell.low), std::abs(cell.high));
     const double bend =

@@ -81,6 +81,13 @@ inline std::vector<OpCase> activation_cases() {
        .tolerance = 5e-7,
        .bad_call = [] { gelu(Tensor()); },
        .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "gelu, by tanh",
+       .inputs = one,
+       .op = [](V v) { return gelu_by_tanh(v[0]); },
+       .expected = [](const A& a) { return oracle::gelu_by_tanh(a[0]); },
+       .tolerance = 5e-7,
+       .bad_call = [] { gelu_by_tanh(Tensor()); },
+       .complaint = "tensor: used after it was moved from, or before it was filled"},
       {.name = "silu",
        .inputs = one,
        .op = [](V v) { return silu(v[0]); },
@@ -88,6 +95,16 @@ inline std::vector<OpCase> activation_cases() {
        .tolerance = 5e-7,
        .bad_call = [] { silu(Tensor()); },
        .complaint = "tensor: used after it was moved from, or before it was filled"},
+      {.name = "silu, beta",
+       .inputs = one,
+       .op = [](V v) { return silu(v[0], 1.702); },
+       .expected = [](const A& a) { return oracle::silu(a[0], 1.702); },
+       .tolerance = 5e-7,
+       .bad_call =
+           [] {
+             silu(zeros({2, 3}), 0);
+           },
+       .complaint = "silu: got beta 0, wanted 0.01 to 100"},
       {.name = "prelu",
        .inputs =
            [](I n, I d) {

@@ -59,8 +59,15 @@ inline Array selu(const Array& x) {
 inline Array gelu(const Array& x) {
   return map(x, [](double a) { return 0.5 * a * (1 + std::erf(a / std::sqrt(2.0))); });
 }
-inline Array silu(const Array& x) {
-  return map(x, [](double a) { return a / (1 + std::exp(-a)); });
+inline double gelu_by_tanh(double a) {
+  return 0.5 * a * (1 + std::tanh(std::sqrt(2 / M_PI) * (a + 0.044715 * a * a * a)));
+}
+inline Array gelu_by_tanh(const Array& x) {
+  return map(x, [](double a) { return gelu_by_tanh(a); });
+}
+inline double silu(double a, double beta) { return a / (1 + std::exp(-beta * a)); }
+inline Array silu(const Array& x, double beta = 1) {
+  return map(x, [beta](double a) { return silu(a, beta); });
 }
 
 /// members, rows and cols of [n, d] or [S, n, d].

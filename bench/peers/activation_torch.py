@@ -21,6 +21,7 @@ ACTIVATIONS = {
     "leakyrelu": (lambda x: functional.leaky_relu(x, SLOPE), lambda d, x, y: aten.leaky_relu_backward(d, x, SLOPE, False)),
     "prelu": (functional.prelu, prelu_backward),
     "gelu": (functional.gelu, lambda d, x, y: aten.gelu_backward(d, x)),
+    "gelu(tanh=1)": (lambda x: functional.gelu(x, approximate="tanh"), lambda d, x, y: aten.gelu_backward(d, x, approximate="tanh")),
     "silu": (functional.silu, lambda d, x, y: aten.silu_backward(d, x)),
     "tanh": (torch.tanh, lambda d, x, y: aten.tanh_backward(d, y)),
     "sigmoid": (torch.sigmoid, lambda d, x, y: aten.sigmoid_backward(d, y)),

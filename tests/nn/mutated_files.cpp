@@ -195,17 +195,18 @@ TEST_CASE("mutated weights: refused and the net unchanged, or all of them finite
 
 TEST_CASE("mutated SPECs: refused, or a net whose text parses to itself") {
   const Mutator mutate(
-      4, {"dense(",   "layernorm", "batchnorm ", "relu",   "leaky",      "tanh ",     "gelu ",
-          "sigmoid ", "affine=0",  "slope=",     "eps=",   "(",          ")",         ",",
-          " ",        "\n",        "-",          "1e-5",   "2147483648", "nan",       "1e999",
-          "\x1b",     "elu ",      "selu ",      "alpha=", "prelu",      "per_unit=1"});
+      4, {"dense(",   "layernorm", "batchnorm ", "relu",   "leaky", "tanh ", "gelu ", "sigmoid ",
+          "affine=0", "slope=",    "eps=",       "(",      ")",     ",",     " ",     "\n",
+          "-",        "1e-5",      "2147483648", "nan",    "1e999", "\x1b",  "elu ",  "selu ",
+          "alpha=",   "prelu",     "per_unit=1", "tanh=1", "beta="});
   const Verdicts verdicts = read_mutated(
       mutate,
       {"dense(128) layernorm relu dense(1)",
        "dense(3) layernorm(affine=0, eps=0.001) silu dense(2)", "dense(1)",
        "dense(3) layernorm(eps=1) dense(1)", "batchnorm dense(3) relu dense(1)",
        "dense(3) leakyrelu(slope=0.2) tanh dense(1)", "dense(3) sigmoid dense(3) softplus dense(1)",
-       "dense(3) elu(alpha=0.5) selu dense(1)", "dense(3) prelu(slope=0.5, per_unit=1) dense(1)"},
+       "dense(3) gelu(tanh=1) silu(beta=0.5) dense(1)", "dense(3) elu(alpha=0.5) selu dense(1)",
+       "dense(3) prelu(slope=0.5, per_unit=1) dense(1)"},
       10000, [](const std::string& text) {
         const Spec spec = parse_spec(text);
         CHECK(parse_spec(spec_text(spec)) == spec);
@@ -217,6 +218,7 @@ TEST_CASE("mutated SPECs: refused, or a net whose text parses to itself") {
           CHECK((std::isfinite(layer.eps) && layer.eps >= 0));
           CHECK((layer.slope >= 0 && layer.slope <= 1));
           CHECK((layer.alpha >= 0 && layer.alpha <= 100));
+          CHECK((layer.beta >= 0.01 && layer.beta <= 100));
         }
       });
   CHECK(verdicts.accepted > 500);

@@ -31,6 +31,7 @@ TEST_CASE("spec: its text parses to itself") {
         "dense(3) prelu dense(2) prelu(slope=0.01) dense(2) prelu(per_unit=1) dense(2) "
         "prelu(slope=0.5, per_unit=1) dense(2)",
         "dense(3) sigmoid dense(2) softplus dense(2) elu dense(1)",
+        "dense(3) gelu(tanh=1) dense(2) silu(beta=1.702) dense(1)",
         "dense(3) elu(alpha=0.5) dense(2) selu dense(2) elu(alpha=0) dense(1)",
         "batchnorm dense(3) batchnorm(affine=0, eps=0.1) relu identity batchnorm dense(2)",
         "dense(3) residual(layernorm relu dense(3)) residual(identity dense(4) "
@@ -44,6 +45,8 @@ TEST_CASE("spec: its text parses to itself") {
   CHECK(spec_text(parse_spec("dense(3) prelu(per_unit=0, slope=0.25) dense(2)")) ==
         "dense(3) prelu dense(2)");
   CHECK(spec_text(parse_spec("dense(3) elu(alpha=1.0) dense(2)")) == "dense(3) elu dense(2)");
+  CHECK(spec_text(parse_spec("dense(3) gelu(tanh=0) silu(beta=1) dense(2)")) ==
+        "dense(3) gelu silu dense(2)");
   CHECK(spec_text(parse_spec("dense(3) layernorm(affine=1) dense(2)")) ==
         "dense(3) layernorm dense(2)");
 }
@@ -147,8 +150,8 @@ TEST_CASE("spec: errors quote the wrong word") {
   const auto message = [](const char* text) { return message_of([&] { parse_spec(text); }); };
   CHECK(message("dense(8) layernrom relu dense(1)") ==
         "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, "
-        "leakyrelu(slope=0.01), prelu(slope=0.25, per_unit=0), gelu, silu, tanh, sigmoid, "
-        "softplus, elu(alpha=1), selu, identity, batchnorm, rmsnorm, "
+        "leakyrelu(slope=0.01), prelu(slope=0.25, per_unit=0), gelu(tanh=0), silu(beta=1), "
+        "tanh, sigmoid, softplus, elu(alpha=1), selu, identity, batchnorm, rmsnorm, "
         "layernorm, layernorm(affine=0, eps=0) or residual(words)");
   for (const char* slope : {"-0.1", "1.5", "nan", "", "x"})
     CHECK(message(fmt::format("dense(8) leakyrelu(slope={}) dense(1)", slope).c_str()) ==
@@ -163,6 +166,17 @@ TEST_CASE("spec: errors quote the wrong word") {
           fmt::format("spec: got alpha '{0}' in 'elu(alpha={0})' (word 2), wanted a number from 0 "
                       "to 100",
                       alpha));
+  for (const char* beta : {"0", "0.009", "101", "nan", "", "x"})
+    CHECK(message(fmt::format("dense(8) silu(beta={}) dense(1)", beta).c_str()) ==
+          fmt::format("spec: got beta '{0}' in 'silu(beta={0})' (word 2), wanted a number from "
+                      "0.01 to 100",
+                      beta));
+  CHECK(message("dense(8) gelu(tanh=2) dense(1)") ==
+        "spec: got tanh '2' in 'gelu(tanh=2)' (word 2), wanted tanh=0 or tanh=1");
+  CHECK(message("dense(8) silu(tanh=1) dense(1)") ==
+        "spec: unknown option 'tanh=1' in 'silu(tanh=1)' (word 2), wanted beta=value");
+  CHECK(message("dense(8) gelu(beta=1) dense(1)") ==
+        "spec: unknown option 'beta=1' in 'gelu(beta=1)' (word 2), wanted tanh=0|1");
   for (const char* option : {"affine=0", "eps=0", "alpha=1", "per_unit"})
     CHECK(message(fmt::format("dense(8) leakyrelu({}) dense(1)", option).c_str()) ==
           fmt::format("spec: unknown option '{0}' in 'leakyrelu({0})' (word 2), wanted slope=value",

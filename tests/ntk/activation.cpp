@@ -111,6 +111,25 @@ TEST_CASE("activation: selu keeps what is normal at mean 0 and variance 1") {
   CHECK(square == doctest::Approx(1).epsilon(1e-6));
 }
 
+TEST_CASE("activation: gelu's form by tanh and silu far out, and a beta that no silu has") {
+  const Activation by_tanh = LayerSpec{.kind = LayerKind::gelu, .by_tanh = true};
+  for (const double z : {-1e300, -1e103, -50.0, 50.0, 1e103, 1e300}) {
+    CAPTURE(z);
+    CHECK(by_tanh(z) == std::max(z, 0.0));
+    CHECK(by_tanh.curvature(z, z) < 1e-300);
+    for (const double beta : {0.01, 1.0, 100.0}) {
+      const Activation silu = LayerSpec{.kind = LayerKind::silu, .beta = beta};
+      CHECK(std::isfinite(silu(z)));
+      CHECK(silu(z) <= std::max(z, 0.0));
+      CHECK(silu.curvature(z, z) <= 0.5 * beta);
+    }
+  }
+  for (const double beta : {0.0, -1.0, 101.0, std::nan("")})
+    CHECK(message_of([&] {
+            Activation{LayerSpec{.kind = LayerKind::silu, .beta = beta}};
+          }).find("silu of a beta from 0.01 to 100") != std::string::npos);
+}
+
 TEST_CASE("activation: an alpha that no elu has is refused") {
   for (const double alpha : {-0.1, 100.5, std::nan("")})
     CHECK(message_of([&] {

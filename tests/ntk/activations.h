@@ -18,9 +18,13 @@ inline constexpr std::array kWords = {LayerKind::relu,      LayerKind::gelu, Lay
 /// All but the last, prelu, whose slopes are a net's.
 inline constexpr std::span kActivations = std::span(kWords).first<kWords.size() - 1>();
 
-/// Those that are no two lines, elu by several alphas.
+/// Those that are no two lines, elu by several alphas, silu by several betas.
 inline const std::vector<LayerSpec> kCurved = {{.kind = LayerKind::gelu},
+                                               {.kind = LayerKind::gelu, .by_tanh = true},
                                                {.kind = LayerKind::silu},
+                                               {.kind = LayerKind::silu, .beta = 0.2},
+                                               {.kind = LayerKind::silu, .beta = 1.702},
+                                               {.kind = LayerKind::silu, .beta = 8},
                                                {.kind = LayerKind::tanh},
                                                {.kind = LayerKind::sigmoid},
                                                {.kind = LayerKind::softplus},

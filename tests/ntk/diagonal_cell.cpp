@@ -25,6 +25,7 @@ const std::string kEnclosedNets[] = {
     "dense(8) layernorm prelu(per_unit=1) dense(8) prelu(slope=1, per_unit=1) layernorm dense(1)",
     "dense(8) gelu dense(8) layernorm gelu layernorm dense(1)",
     "dense(8) layernorm silu rmsnorm dense(8) silu layernorm dense(1)",
+    "dense(8) silu(beta=0.3) dense(8) layernorm silu(beta=20) layernorm dense(1)",
     "dense(8) tanh dense(8) layernorm tanh rmsnorm dense(8) tanh layernorm dense(1)",
     "dense(8) sigmoid layernorm dense(8) layernorm sigmoid dense(1)",
     "dense(8) softplus layernorm dense(8) layernorm softplus rmsnorm dense(1)",

@@ -21,6 +21,7 @@ const char* const kNets[] = {
     "dense(16) relu layernorm dense(16) relu layernorm dense(1)",
     "dense(16) layernorm gelu dense(16) gelu dense(1)",
     "dense(16) silu layernorm(affine=0) dense(1)",
+    "dense(16) silu(beta=0.3) dense(16) layernorm silu(beta=5) layernorm dense(1)",
     "dense(16) relu rmsnorm dense(16) rmsnorm relu dense(1)",
     "dense(16) gelu rmsnorm(affine=0) layernorm dense(1)",
     "dense(16) sigmoid layernorm dense(16) layernorm sigmoid dense(1)",

@@ -28,6 +28,8 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
   CHECK(made("dense(3) elu(alpha=0.5) dense(1)").find("got 'elu(alpha=0.5)' (word 2)") !=
         std::string::npos);
   CHECK(made("dense(3) selu dense(1)").find("got 'selu' (word 2)") != std::string::npos);
+  CHECK(made("dense(3) gelu(tanh=1) dense(1)").find("got 'gelu(tanh=1)' (word 2)") !=
+        std::string::npos);
   CHECK(made("dense(3) prelu dense(1)") ==
         "kernel_map: got 'prelu' (word 2), whose one slope of all units leaves a kernel that is "
         "random at any width, wanted prelu(per_unit=1)");

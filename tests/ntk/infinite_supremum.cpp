@@ -157,7 +157,7 @@ TEST_CASE("no input exceeds the supremum, and some input comes within 2e-6 of it
         "dense(8) layernorm gelu dense(8) layernorm gelu dense(1)",
         "dense(8) gelu layernorm dense(8) gelu layernorm dense(1)",
         "dense(8) layernorm(eps=0.5) silu dense(1)",
-        "dense(8) silu layernorm dense(1)",
+        "dense(8) silu(beta=3) layernorm dense(1)",
         "dense(8) layernorm layernorm gelu dense(1)",
         "dense(8) layernorm dense(1)",
         "dense(8) rmsnorm relu dense(8) relu dense(1)",

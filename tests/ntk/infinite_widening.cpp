@@ -121,7 +121,7 @@ const std::string kWideningNets[] = {
     "dense(W) relu layernorm(affine=0) dense(W) relu dense(1)",
     "dense(W) relu layernorm dense(W) relu layernorm dense(1)",
     "dense(W) gelu dense(W) gelu layernorm dense(1)",
-    "dense(W) silu dense(W) layernorm silu dense(1)",
+    "dense(W) silu(beta=0.5) dense(W) layernorm silu(beta=4) dense(1)",
     "dense(W) layernorm dense(W) layernorm layernorm gelu dense(1)",
     "dense(W) rmsnorm relu dense(W) relu rmsnorm dense(1)",
     "dense(W) leakyrelu(slope=0.3) dense(W) layernorm leakyrelu layernorm dense(1)",
@@ -164,7 +164,7 @@ TEST_CASE("two hidden layers: widening nets tend to the limit like width^-1/2" *
 TEST_CASE("one hidden layer of 8192: the shares of an affine layer norm are right to a percent") {
   for (const std::string& net : std::vector<std::string>{
            "dense(W) layernorm relu dense(1)", "dense(W) relu layernorm dense(1)",
-           "dense(W) layernorm gelu dense(1)", "dense(W) layernorm silu dense(1)",
+           "dense(W) layernorm gelu dense(1)", "dense(W) layernorm silu(beta=1.702) dense(1)",
            "dense(W) layernorm dense(1)", "dense(W) layernorm layernorm relu dense(1)",
            "dense(W) gelu layernorm layernorm dense(1)", "dense(W) rmsnorm relu dense(1)",
            "dense(W) relu rmsnorm dense(1)", "dense(W) gelu rmsnorm layernorm dense(1)",

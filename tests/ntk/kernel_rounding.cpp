@@ -25,6 +25,7 @@ TEST_CASE("kernel_rounding: a cosine that is off moves Theta by no more than it 
        {"dense(8) relu dense(8) relu dense(1)",
         "dense(8) prelu(slope=0, per_unit=1) dense(8) prelu(per_unit=1) layernorm dense(1)",
         "dense(8) silu layernorm dense(8) gelu dense(1)",
+        "dense(8) silu(beta=0.3) dense(8) layernorm silu(beta=20) dense(1)",
         "dense(8) tanh dense(8) layernorm tanh dense(1)", "dense(8) sigmoid dense(1)",
         "dense(8) softplus dense(1)", "dense(8) softplus dense(8) softplus dense(1)",
         "dense(8) sigmoid layernorm dense(8) sigmoid layernorm dense(1)",

@@ -114,8 +114,10 @@ struct Naive {
       if (spec[i].kind == LayerKind::elu) z = oracle::elu(z, spec[i].alpha);
       if (spec[i].kind == LayerKind::selu) z = oracle::selu(z);
       if (spec[i].kind == LayerKind::softplus) z = z > 30 ? z : std::log(1 + std::exp(z));
-      if (spec[i].kind == LayerKind::gelu) z *= 0.5 * (1 + std::erf(z / std::sqrt(2.0)));
-      if (spec[i].kind == LayerKind::silu) z /= 1 + std::exp(-z);
+      if (spec[i].kind == LayerKind::gelu)
+        z = spec[i].by_tanh ? oracle::gelu_by_tanh(z)
+                            : z * 0.5 * (1 + std::erf(z / std::sqrt(2.0)));
+      if (spec[i].kind == LayerKind::silu) z = oracle::silu(z, spec[i].beta);
       if (spec[i].kind == LayerKind::layernorm && spec[i].affine)
         z = parameters[p][j] * z + parameters[p + 1][j];
       if (spec[i].kind == LayerKind::rmsnorm && spec[i].affine) z *= parameters[p][j];

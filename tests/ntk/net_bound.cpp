@@ -61,8 +61,9 @@ std::vector<std::string> filled(const Specs& specs, const std::string& phi, int 
 }
 
 void check_bounds(const Specs& specs, std::uint64_t seed) {
-  for (const std::string phi : {"relu", "leakyrelu(slope=0.2)", "gelu", "silu", "tanh", "sigmoid",
-                                "softplus", "elu", "selu", "prelu(per_unit=1)"})
+  for (const std::string phi :
+       {"relu", "leakyrelu(slope=0.2)", "gelu", "silu", "tanh", "sigmoid", "softplus", "elu",
+        "selu", "prelu(per_unit=1)", "gelu(tanh=1)", "silu(beta=3)"})
     for (int width : {1, 2, 3, 33})
       for (const std::string& spec : filled(specs, phi, width)) {
         const std::int64_t inputs = 1 + static_cast<std::int64_t>(seed % 3);

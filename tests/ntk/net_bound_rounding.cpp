@@ -88,7 +88,9 @@ TEST_CASE("net_bound: the lowest value of gelu and silu is not cut off") {
     double value, at;
   };
   for (const Lowest& lowest : {Lowest{"gelu", -0.16997120747990369, -0.75179},
-                               Lowest{"silu", -0.27846454276107379, -1.27846}}) {
+                               Lowest{"gelu(tanh=1)", -0.17004075057121573, -0.75246},
+                               Lowest{"silu", -0.27846454276107379, -1.27846},
+                               Lowest{"silu(beta=0.5)", -0.55692908552214758, -2.55693}}) {
     CAPTURE(lowest.activation);
     Vector w(kNormWidth), v(kNormWidth), bias(kNormWidth), last(kNormWidth);
     w[0] = 1;

@@ -31,6 +31,8 @@ struct Dice {
 inline LayerSpec random_activation(Dice& dice) {
   LayerSpec phi{.kind = kWords[dice.below(std::ssize(kWords))]};
   if (phi.kind == LayerKind::elu) phi.alpha = 0.4 * static_cast<double>(1 + dice.below(3));
+  if (phi.kind == LayerKind::silu) phi.beta = 0.5 * static_cast<double>(1 + dice.below(3));
+  if (phi.kind == LayerKind::gelu) phi.by_tanh = dice.below(2) == 0;
   if (phi.kind == LayerKind::prelu) phi.per_unit = dice.below(2) == 0;
   return phi;
 }
@@ -172,8 +174,9 @@ class Plain {
     if (kind == LayerKind::softplus) return z > 30 ? z : std::log1p(std::exp(z));
     if (kind == LayerKind::elu) return oracle::elu(z, layer.alpha);
     if (kind == LayerKind::selu) return oracle::selu(z);
+    if (layer.by_tanh) return oracle::gelu_by_tanh(z);
     if (kind == LayerKind::gelu) return 0.5 * z * std::erfc(-z / std::sqrt(2.0));
-    return z / (1 + std::exp(-z));
+    return oracle::silu(z, layer.beta);
   }
 
   static double slope_of(const LayerSpec& layer, double z) {
@@ -184,12 +187,17 @@ class Plain {
     if (kind == LayerKind::elu) return z > 0 ? 1 : layer.alpha * std::exp(z);
     if (kind == LayerKind::selu)
       return oracle::kSeluScale * (z > 0 ? 1 : oracle::kSeluAlpha * std::exp(z));
+    if (layer.by_tanh) {
+      const double u = std::sqrt(2 / M_PI) * (z + 0.044715 * z * z * z), t = std::tanh(u);
+      const double slope = std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * z * z);
+      return 0.5 * (1 + t) + (std::abs(t) == 1 ? 0 : 0.5 * z * slope * (1 - t * t));
+    }
     if (kind == LayerKind::gelu)
       return 0.5 * std::erfc(-z / std::sqrt(2.0)) + z * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
-    const double sigmoid = 1 / (1 + std::exp(-z));
+    const double steep = layer.beta * z, sigmoid = 1 / (1 + std::exp(-steep));
     if (kind == LayerKind::sigmoid) return sigmoid * (1 - sigmoid);
     if (kind == LayerKind::softplus) return sigmoid;
-    return sigmoid + (z == 0 ? 0 : z * sigmoid * (1 - sigmoid));
+    return sigmoid + (z == 0 ? 0 : steep * sigmoid * (1 - sigmoid));
   }
 
   Vector forward(const LayerSpec& layer, std::size_t p, Vector h) const {

@@ -23,16 +23,18 @@ TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
       CAPTURE(seed);
       const double slope = seed % 2 == 0 ? 0.3 : 1;
       const Vector r = draws(10, seed);
-      const double alpha = std::vector<double>{1, 0.3, 4}[seed % 3];
-      ScalarProblem problem{LayerSpec{.kind = phi, .slope = slope, .alpha = alpha},
-                            r[0],
-                            seed % 3 == 0 ? r[1] : 0,
-                            seed % 4 == 0 ? r[9] : 0,
-                            r[2],
-                            2 * r[3],
-                            3 * r[4],
-                            r[5],
-                            std::exp(2 * r[6])};
+      const double alpha = std::vector<double>{1, 0.3, 4}[seed % 3], beta = alpha;
+      const bool by_tanh = phi == LayerKind::gelu && seed % 5 < 2;
+      ScalarProblem problem{
+          LayerSpec{.kind = phi, .slope = slope, .alpha = alpha, .beta = beta, .by_tanh = by_tanh},
+          r[0],
+          seed % 3 == 0 ? r[1] : 0,
+          seed % 4 == 0 ? r[9] : 0,
+          r[2],
+          2 * r[3],
+          3 * r[4],
+          r[5],
+          std::exp(2 * r[6])};
       problem.low = std::min(r[7], r[8]);
       problem.high = seed % 20 == 0 ? problem.low : std::max(r[7], r[8]);
       double largest = -1e300, size = 1;
@@ -47,8 +49,9 @@ TEST_CASE("scalar_maximum: against a fine grid, for every activation") {
                           : phi == LayerKind::softplus  ? (z > 30 ? z : std::log(1 + std::exp(z)))
                           : phi == LayerKind::elu       ? oracle::elu(z, alpha)
                           : phi == LayerKind::selu      ? oracle::selu(z)
+                          : by_tanh                     ? oracle::gelu_by_tanh(z)
                           : phi == LayerKind::gelu ? z * 0.5 * (1 + std::erf(z / std::sqrt(2.0)))
-                                                   : z / (1 + std::exp(-z))) -
+                                                   : oracle::silu(z, beta)) -
                          problem.centre;
         const double value = problem.w * p + problem.theta * p * p - problem.cross * y * p -
                              problem.sigma * y - problem.kappa * y * y;
@@ -73,9 +76,12 @@ TEST_CASE("scalar_maximum: far from 0, narrow, wide, and of a unit that never ch
   // gelu's least value, -0.16997 at -0.75179; silu's, -0.27846 at -1.27846
   const ScalarProblem gelu{.phi = LayerKind::gelu, .w = -1, .scale = 1000};
   CHECK(scalar_maximum(gelu, 1e-9).value == doctest::Approx(0.169971).epsilon(1e-5));
-  const ScalarProblem silu{.phi = LayerKind::silu, .w = -1, .scale = 1000};
-  CHECK(scalar_maximum(silu, 1e-9).value == doctest::Approx(0.278465).epsilon(1e-5));
-  CHECK(scalar_maximum(silu, 1e-9).y == doctest::Approx(-1.27846e-3).epsilon(1e-2));
+  for (const double beta : {0.02, 1.0, 50.0}) {
+    const ScalarProblem silu{
+        .phi = LayerSpec{.kind = LayerKind::silu, .beta = beta}, .w = -1, .scale = 1000};
+    CHECK(scalar_maximum(silu, 1e-9).value == doctest::Approx(0.278465 / beta).epsilon(1e-5));
+    CHECK(scalar_maximum(silu, 1e-9).y == doctest::Approx(-1.27846e-3 / beta).epsilon(1e-2));
+  }
   // tanh's ends, and one that has far to go to them
   const ScalarProblem tanh{.phi = LayerKind::tanh, .w = -1, .theta = -0.25, .scale = 1e9};
   CHECK(scalar_maximum(tanh, 1e-9).value == doctest::Approx(0.75).epsilon(1e-6));
