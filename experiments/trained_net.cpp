@@ -10,7 +10,7 @@
 namespace keel {
 namespace {
 
-// Features of the first dense layer, from its weight [out, in].
+// Features of the first dense layer, from its weight.
 std::int64_t input_width(const Spec& spec, const SafeTensors& file, const std::string& path,
                          const std::vector<std::string>& modules) {
   const SafeTensors content = by_layer_names(file, path, modules);
@@ -21,8 +21,8 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& file, const std::s
   const std::string name = layer_names(spec, modules)[layer] + ".weight";
   check(content.find("member0." + name) == nullptr, "certify",
         "{} holds an ensemble, wanted one net: keel train --seeds 1", path);
-  const Tensor* first = content.find(name);
-  if (!first) {
+  const ParameterInFile first = find_parameter(content, name);
+  if (!first.tensor) {
     std::set<std::string> all = file.names();  // whole
     all.insert(file.left_out.begin(), file.left_out.end());
     fail("certify", "{} has no '{}' but {}; {}", path, name, quoted(all),
@@ -31,18 +31,20 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& file, const std::s
                          : "wanted its names in --modules, without '.weight'");
   }
   const std::int64_t width = spec[layer].width;
-  check<ShapeError>(first->rank() == 2 && first->size(0) == width && first->size(1) > 0, "certify",
-                    "{}: '{}' has shape {}, wanted [{}, inputs]", path, name, first->shape(),
-                    width);
-  return first->size(1);
+  const Shape& shape = first.tensor->shape();
+  const std::int64_t out = first.transposed ? 1 : 0;
+  check<ShapeError>(
+      shape.rank() == 2 && shape[out] == width && shape[1 - out] > 0, "certify",
+      "{}: '{}' has shape {}, wanted {}", path, first.name, shape,
+      first.transposed ? fmt::format("[inputs, {}]", width) : fmt::format("[{}, inputs]", width));
+  return shape[1 - out];
 }
 
 }  // namespace
 
 SafeTensors read_tail(const std::string& path, const std::vector<std::string>& modules) {
   return read_safetensors(path, [&](const std::string& name) {
-    const std::string module = name.substr(0, name.rfind('.'));
-    return std::find(modules.begin(), modules.end(), module) != modules.end();
+    return std::find(modules.begin(), modules.end(), module_of(name)) != modules.end();
   });
 }
 

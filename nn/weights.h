@@ -41,7 +41,7 @@ struct LoadOptions {
 std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::string>& modules);
 
 /// Copies a file's tensors (WeightsReader; converted to the net's dtype) into `net`, of the same
-/// layers and members. A vector that
+/// layers and members; by the names of PyTorch, Flax or Keras (find_parameter()). A vector that
 /// safetensors.torch.save_model() wrote once for two names is taken for both. Returns the names of
 /// the biases that are missing and became zeros. Throws keel::Error naming the tensor that is
 /// missing, has another shape, is not wanted, or holds a number that is not finite, the batchnorm

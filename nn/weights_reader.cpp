@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "../kernels/transpose.h"
+
 namespace keel {
 namespace {
 
@@ -35,14 +37,13 @@ void strip_common(SafeTensors& content) {
   content.metadata = std::move(notes);
 }
 
-// Of tensors that share their memory, safetensors.torch.save_model writes one, and a note of its
-// name for each other. A matrix may be the other's transpose, so only vectors are taken.
-std::string place_of(const SafeTensors& content, const std::string& name) {
-  const auto shared = content.metadata.find(name);
-  if (content.find(name) || shared == content.metadata.end()) return name;
-  const Tensor* there = content.find(shared->second);
-  return there && there->rank() == 1 ? shared->second : name;
-}
+// What other libraries call a parameter, behind a dot or a slash.
+constexpr struct {
+  std::string_view here, elsewhere;
+  bool transposed;
+} kElsewhere[] = {{"weight", "weight", false}, {"weight", "kernel", true},
+                  {"weight", "scale", false},  {"weight", "gamma", false},
+                  {"bias", "bias", false},     {"bias", "beta", false}};
 
 // Of "2.0.weight": 2 and, within a residual, 0; else -1.
 struct Number {
@@ -68,6 +69,30 @@ bool has_more_layers(const std::set<std::string>& names, const Spec& spec,
 
 }  // namespace
 
+Shape ParameterInFile::shape_of(const Shape& shape) const {
+  return transposed && shape.rank() == 2 ? Shape{shape[1], shape[0]} : shape;
+}
+
+ParameterInFile find_parameter(const SafeTensors& content, const std::string& name) {
+  if (const Tensor* there = content.find(name)) return {name, there};
+  // Of tensors that share their memory, save_model() writes one, and a note of its name for each
+  // other. A matrix may be the other's transpose, so only vectors are taken.
+  if (const auto shared = content.metadata.find(name); shared != content.metadata.end())
+    if (const Tensor* there = content.find(shared->second); there && there->rank() == 1)
+      return {shared->second, there};
+  const std::string module = module_of(name);
+  for (const auto& [here, elsewhere, transposed] : kElsewhere) {
+    if (name.substr(std::min(module.size() + 1, name.size())) != here) continue;
+    for (const char separator : {'.', '/'}) {
+      const std::string other = fmt::format("{}{}{}", module, separator, elsewhere);
+      if (const Tensor* there = content.find(other)) return {other, there, transposed};
+    }
+  }
+  return {name};
+}
+
+std::string module_of(const std::string& name) { return name.substr(0, name.find_last_of("./")); }
+
 void check_finite_weights(const Tensor& values, const std::string& path, const std::string& name) {
   const std::vector<double> all = values.to_vector<double>();
   const auto bad =
@@ -77,33 +102,34 @@ void check_finite_weights(const Tensor& values, const std::string& path, const s
 }
 
 Tensor WeightsReader::take(const std::string& name, const Shape& shape) {
-  const std::string place = place_of(content_, name);
-  const Tensor* found = content_.find(place);
-  if (!found) {
+  const ParameterInFile found = find_parameter(content_, name);
+  if (!found.tensor) {
     std::set<std::string> unused = left_;
     unused.insert(content_.left_out.begin(), content_.left_out.end());
     fail("weights", "{}: '{}' {} is missing; not used so far: {}{}", path_, name, shape,
          quoted(unused), hint(name));
   }
-  check<ShapeError>(found->shape() == shape, "weights", "{}: '{}' has shape {}, wanted {}{}", path_,
-                    name, found->shape(), shape,
-                    shape == Shape{1} && found->rank() == 1 && name.ends_with(".weight")
+  const Tensor& values = *found.tensor;
+  check<ShapeError>(values.shape() == found.shape_of(shape), "weights",
+                    "{}: '{}' has shape {}, wanted {}{}", path_, found.name, values.shape(),
+                    found.shape_of(shape),
+                    shape == Shape{1} && values.rank() == 1 && name.ends_with(".weight")
                         ? "; a PReLU with a slope for each unit is the word 'prelu(per_unit=1)'"
                         : "");
-  check_finite_weights(*found, path_, name);
-  left_.erase(place);
-  return *found;
+  check_finite_weights(values, path_, found.name);
+  left_.erase(found.name);
+  return found.transposed && values.rank() == 2 ? transpose(values).value() : values;
 }
 
 bool WeightsReader::has(const std::string& name) const {
-  return content_.find(place_of(content_, name)) != nullptr;
+  return find_parameter(content_, name).tensor != nullptr;
 }
 
 bool WeightsReader::lacks_bias(const std::string& name) const {
   constexpr std::string_view kBias = "bias";
   return name.ends_with(kBias) && !has(name) && !content_.metadata.contains(name) &&
          !content_.metadata.contains(kNetKey) &&
-         content_.find(name.substr(0, name.size() - kBias.size()) + "weight");
+         has(name.substr(0, name.size() - kBias.size()) + "weight");
 }
 
 void WeightsReader::finish() const {

@@ -19,6 +19,24 @@ inline constexpr const char* kNetKey = "keel.net";  ///< metadata of save_weight
 SafeTensors by_layer_names(SafeTensors file, const std::string& path,
                            const std::vector<std::string>& modules);
 
+/// Where a file has what PyTorch calls `fc.weight` or `norm.bias`; tensor: null where it has not.
+struct ParameterInFile {
+  std::string name;
+  const Tensor* tensor = nullptr;
+  bool transposed = false;
+
+  /// A shape of PyTorch's, as the file has it.
+  Shape shape_of(const Shape& shape) const;
+};
+
+/// By that name, or by that of a vector that safetensors.torch.save_model() says it shares, or as
+/// Flax and Keras call it: `fc.kernel`, which is [in, out], `norm.scale` or `norm.gamma`, and
+/// `norm.beta`; there with a / for the last dot, too.
+ParameterInFile find_parameter(const SafeTensors& content, const std::string& name);
+
+/// "fc" of "fc.weight" and "fc/kernel".
+std::string module_of(const std::string& name);
+
 /// What messages say of a file's names: the first of them, quoted.
 std::string quoted(const std::set<std::string>& names);
 
@@ -39,7 +57,8 @@ class WeightsReader {
         content_(by_layer_names(file, path, modules)),
         left_(content_.names()) {}
 
-  /// Of this shape, all of it finite; else keel::Error, with what may help.
+  /// find_parameter(), as PyTorch has it, of this shape, all of it finite; else keel::Error, with
+  /// what may help.
   Tensor take(const std::string& name, const Shape& shape);
 
   bool has(const std::string& name) const;

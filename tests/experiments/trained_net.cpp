@@ -3,6 +3,7 @@
 
 #include "../../core/random.h"
 #include "../../experiments/npy.h"
+#include "../../kernels/transpose.h"
 #include "../../nn/safetensors.h"
 #include "../../nn/weights.h"
 #include "../bits.h"
@@ -61,6 +62,49 @@ TEST_CASE("certify trained: a module's net with a Dropout, without biases, in ha
   CHECK(ran.code == 1);
   CHECK(ran.err.find("has no '2.weight' but 'net.0.weight', 'net.1.weight', ") !=
         std::string::npos);
+}
+
+TEST_CASE("certify trained: a file of Flax's is the same net, whole or from its norm on") {
+  const TemporaryFolder folder;
+  const char* spec = "dense(4) layernorm gelu(tanh=1) dense(2)";
+  const std::string ours = folder / "ours.safetensors", flax = folder / "flax.safetensors";
+  save_weights(Net(spec, 3, {.seed = 5}), ours);
+  SafeTensors content;
+  for (const auto& [name, tensor] : read_safetensors(ours).tensors) {
+    const bool matrix = tensor.rank() == 2, weight = name.ends_with(".weight");
+    content.tensors.emplace_back((name[0] == '0'   ? "Dense_0/"
+                                  : name[0] == '1' ? "LayerNorm_0/"
+                                                   : "Dense_1/") +
+                                     std::string(matrix   ? "kernel"
+                                                 : weight ? "scale"
+                                                          : "bias"),
+                                 matrix ? transpose(tensor).value() : tensor);
+  }
+  write_safetensors(flax, content);
+  const auto certify = [&](const std::string& net, const std::string& weights,
+                           const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "certify", "--mode",    "trained", "--net",        net, "--out",   folder / "o", "--device",
+        "cpu",     "--weights", weights,   "--directions", "8", "--steps", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_keel(arguments);
+  };
+  const auto intervals = [&](const Ran& ran) {
+    REQUIRE_MESSAGE(ran.code == 0, ran.err);
+    return json_of(folder / "o/summary.json")["intervals"].dump();
+  };
+  const std::string names = "Dense_0 LayerNorm_0 Dense_1", end = "layernorm gelu(tanh=1) dense(2)";
+  CHECK(intervals(certify(spec, flax, {"--modules", names})) == intervals(certify(spec, ours, {})));
+  // --modules is for files that keel has not written.
+  SafeTensors anonymous = read_safetensors(ours);
+  anonymous.metadata.clear();
+  write_safetensors(ours, anonymous);
+  CHECK(intervals(certify(end, flax, {"--modules", "LayerNorm_0 Dense_1", "--tail"})) ==
+        intervals(certify(end, ours, {"--modules", "1 3", "--tail"})));
+
+  const Ran ran = certify("dense(5) layernorm gelu dense(2)", flax, {"--modules", names});
+  CHECK(ran.code == 1);
+  CHECK(ran.err.find("'Dense_0/kernel' has shape [3, 4], wanted [inputs, 5]") != std::string::npos);
 }
 
 TEST_CASE("certify trained: a net of PyTorch's with Batch Norms, as it is in evaluation") {
