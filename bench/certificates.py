@@ -67,8 +67,8 @@ def main():
     parser.add_argument("--protein", type=Path, help="the CASP table")
     parser.add_argument("--protein-target", default="RMSD", help="its column, by name or from 0")
     parser.add_argument("--keel", type=Path, default=ROOT / "build/keel", help="the command")
-    every = ("relu", "gelu", "gelu(tanh=1)", "silu", "leakyrelu", "tanh", "sigmoid", "softplus", "elu", "selu",
-             "prelu(per_unit=1)")
+    every = ("relu", "gelu", "gelu(tanh=1)", "silu", "leakyrelu", "tanh", "sigmoid", "softplus",
+             "elu", "selu", "prelu(per_unit=1)")
     parser.add_argument("--activations", type=lambda text: text.split(","), default=every,
                         help="rows of these alone")
     given = parser.parse_args()

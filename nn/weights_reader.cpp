@@ -40,10 +40,25 @@ void strip_common(SafeTensors& content) {
 // What other libraries call a parameter, behind a dot or a slash.
 constexpr struct {
   std::string_view here, elsewhere;
-  bool transposed;
-} kElsewhere[] = {{"weight", "weight", false}, {"weight", "kernel", true},
-                  {"weight", "scale", false},  {"weight", "gamma", false},
-                  {"bias", "bias", false},     {"bias", "beta", false}};
+  bool transposed = false;
+} kElsewhere[] = {{"weight", "weight"},     {"weight", "kernel", true},
+                  {"weight", "scale"},      {"weight", "gamma"},
+                  {"bias", "bias"},         {"bias", "beta"},
+                  {"running_mean", "mean"}, {"running_mean", "moving_mean"},
+                  {"running_var", "var"},   {"running_var", "moving_variance"}};
+
+// "weight" of "fc.weight".
+std::string_view own_name(std::string_view name) {
+  return name.substr(std::min(name.find_last_of("./") + 1, name.size()));
+}
+
+// Of Flax's linen, whose running statistics are apart: "batch_stats.norm" of "params.norm".
+std::string module_of_statistics(const std::string& module) {
+  constexpr std::string_view kParameters = "params";
+  const bool linen = module.starts_with(kParameters) && module.size() > kParameters.size() &&
+                     (module[kParameters.size()] == '.' || module[kParameters.size()] == '/');
+  return linen ? "batch_stats" + module.substr(kParameters.size()) : module;
+}
 
 // Of "2.0.weight": 2 and, within a residual, 0; else -1.
 struct Number {
@@ -82,11 +97,12 @@ ParameterInFile find_parameter(const SafeTensors& content, const std::string& na
       return {shared->second, there};
   const std::string module = module_of(name);
   for (const auto& [here, elsewhere, transposed] : kElsewhere) {
-    if (name.substr(std::min(module.size() + 1, name.size())) != here) continue;
-    for (const char separator : {'.', '/'}) {
-      const std::string other = fmt::format("{}{}{}", module, separator, elsewhere);
-      if (const Tensor* there = content.find(other)) return {other, there, transposed};
-    }
+    if (own_name(name) != here) continue;
+    for (const std::string& place : {module, module_of_statistics(module)})
+      for (const char separator : {'.', '/'}) {
+        const std::string other = fmt::format("{}{}{}", place, separator, elsewhere);
+        if (const Tensor* there = content.find(other)) return {other, there, transposed};
+      }
   }
   return {name};
 }
@@ -144,7 +160,8 @@ void WeightsReader::finish() const {
 
 std::string WeightsReader::hint() const {
   for (const std::string& name : left_) {
-    if (name.ends_with(kRunningMean))
+    const std::string_view own = own_name(name);
+    if (own == "running_mean" || own == "moving_mean")
       return "; running statistics are a Batch Norm's, the word 'batchnorm'";
     const Tensor* found = content_.find(name);
     if (name.ends_with(".weight") && found && found->shape() == Shape{1})
@@ -159,7 +176,7 @@ std::string WeightsReader::hint(const std::string& name) const {
   if (written != content_.metadata.end() && written->second != spec_text(spec_))
     return fmt::format("; these are the weights of '{}'", shown(written->second));
   const std::string stem = name.substr(0, name.rfind('.'));
-  if (content_.find(stem + std::string(kRunningMean)))
+  if (has(stem + std::string(kRunningMean)))
     return name.ends_with(".weight")
                ? "; a BatchNorm1d with affine=False is the word 'batchnorm(affine=0)'"
                : "";
@@ -167,7 +184,7 @@ std::string WeightsReader::hint(const std::string& name) const {
   if (const auto shared = content_.metadata.find(name); shared != content_.metadata.end())
     return fmt::format("; it shares '{}', perhaps transposed: wanted its numbers",
                        shown(shared->second));
-  if (name.ends_with(kRunningMean) && content_.find(stem + ".weight"))
+  if (name.ends_with(kRunningMean) && has(stem + ".weight"))
     return "; without running statistics it depends on its batch, or is another normalisation";
   if (!by_number_) return "";
   if (!has_residual(spec_) && std::any_of(left_.begin(), left_.end(), [](const std::string& other) {

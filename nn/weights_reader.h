@@ -30,8 +30,9 @@ struct ParameterInFile {
 };
 
 /// By that name, or by that of a vector that safetensors.torch.save_model() says it shares, or as
-/// Flax and Keras call it: `fc.kernel`, which is [in, out], `norm.scale` or `norm.gamma`, and
-/// `norm.beta`; there with a / for the last dot, too.
+/// Flax and Keras call it: `fc.kernel`, which is [in, out], `norm.scale` or `norm.gamma`,
+/// `norm.beta`; and of a Batch Norm `norm.mean`, which may be in `batch_stats` where the others are
+/// in `params`, or `norm.moving_mean`, and the like. There with a / for the last dot, too.
 ParameterInFile find_parameter(const SafeTensors& content, const std::string& name);
 
 /// "fc" of "fc.weight" and "fc/kernel".

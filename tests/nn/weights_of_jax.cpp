@@ -1,6 +1,7 @@
 // Weights by the names of Flax and Keras, whose kernels are the transposes of PyTorch's weights.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 
 #include "../../core/random.h"
@@ -110,6 +111,65 @@ TEST_CASE("weights: kernels and scales of Flax, gammas and betas of Keras") {
                                          {'6', "layers.6"}});
   loads(numbered, false);
   loads(numbered, true);
+}
+
+TEST_CASE("weights: a Batch Norm's statistics as Flax and Keras keep them") {
+  constexpr const char* kSpec = "dense(3) batchnorm relu dense(1)";
+  const Temporary file("jax.safetensors");
+  const auto positive = [](std::uint64_t stream) {
+    std::vector<float> values = normal({3}, {9, stream}).to_vector<float>();
+    for (float& value : values) value = std::abs(value) + 0.1f;
+    return Tensor::from(values, {3});
+  };
+  SafeTensors pytorch;
+  pytorch.tensors = {{"0.weight", normal({3, 2}, {9, 0})}, {"0.bias", normal({3}, {9, 1})},
+                     {"1.weight", normal({3}, {9, 2})},    {"1.bias", normal({3}, {9, 3})},
+                     {"1.running_mean", positive(4)},      {"1.running_var", positive(5)},
+                     {"3.weight", normal({1, 3}, {9, 6})}, {"3.bias", normal({1}, {9, 7})}};
+  const auto loaded = [&](const SafeTensors& content, const std::vector<std::string>& modules) {
+    write_safetensors(file.path(), content);
+    Net net(without_batch_norms(parse_spec(kSpec)), 2, {.dtype = DType::f64});
+    load_weights(net, file.path(), {.modules = modules, .spec = parse_spec(kSpec)});
+    return net;
+  };
+  const Net wanted = loaded(pytorch, {});
+  const std::map<std::string, std::string> linen = {{"0.weight", "params.Dense_0.kernel"},
+                                                    {"0.bias", "params.Dense_0.bias"},
+                                                    {"1.weight", "params.BatchNorm_0.scale"},
+                                                    {"1.bias", "params.BatchNorm_0.bias"},
+                                                    {"1.running_mean",
+                                                     "batch_stats.BatchNorm_0.mean"},
+                                                    {"1.running_var",
+                                                     "batch_stats.BatchNorm_0.var"},
+                                                    {"3.weight", "params.Dense_1.kernel"},
+                                                    {"3.bias", "params.Dense_1.bias"}},
+                                           keras = {{"0.weight", "a/kernel"},
+                                                    {"0.bias", "a/bias"},
+                                                    {"1.weight", "b/gamma"},
+                                                    {"1.bias", "b/beta"},
+                                                    {"1.running_mean", "b/moving_mean"},
+                                                    {"1.running_var", "b/moving_variance"},
+                                                    {"3.weight", "c/kernel"},
+                                                    {"3.bias", "c/bias"}};
+  const auto renamed = [&](const std::map<std::string, std::string>& names) {
+    SafeTensors content = pytorch;
+    for (auto& [name, tensor] : content.tensors) {
+      name = names.at(name);
+      if (tensor.rank() == 2) tensor = transpose(tensor).value();
+    }
+    return content;
+  };
+  const std::vector<std::string> of_linen = {"params.Dense_0", "params.BatchNorm_0",
+                                             "params.Dense_1"};
+  CHECK(same_bits(loaded(renamed(linen), of_linen).flat(), wanted.flat()));
+  CHECK(same_bits(loaded(renamed(keras), {"a", "b", "c"}).flat(), wanted.flat()));
+  // Where the statistics were not written.
+  SafeTensors parameters = renamed(linen);
+  std::erase_if(parameters.tensors,
+                [](const auto& tensor) { return tensor.first.starts_with("batch_stats"); });
+  CHECK(message_of([&] {
+          loaded(parameters, of_linen);
+        }).find("'params.BatchNorm_0.running_mean' [3] is missing") != std::string::npos);
 }
 
 TEST_CASE("weights: a dense layer of Flax's without a bias") {
