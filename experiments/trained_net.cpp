@@ -40,6 +40,18 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& file, const std::s
   return shape[1 - out];
 }
 
+// A norm whose gain another library named, and whose eps the SPEC leaves to PyTorch; or nothing.
+std::string eps_of_another(const Spec& spec, const SafeTensors& file) {
+  const auto names = file.names();
+  const bool elsewhere = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.ends_with("scale") || name.ends_with("gamma");
+  });
+  const auto norm = std::find_if(spec.begin(), spec.end(), [](const LayerSpec& word) {
+    return normalises_rows(word.kind) && word.eps == default_eps(word.kind);
+  });
+  return elsewhere && norm != spec.end() ? name_of(norm->kind) : "";
+}
+
 }  // namespace
 
 SafeTensors read_tail(const std::string& path, const std::vector<std::string>& modules) {
@@ -73,6 +85,11 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
         "torch.nn.RMSNorm, which is the word 'rmsnorm', or where the writer left out what two "
         "layers share",
         path, fmt::join(result.zero_biases, ", ")));
+  if (const std::string norm = eps_of_another(spec, file); !norm.empty())
+    context.note(
+        fmt::format("note: {} has Flax's or Keras's names, whose norms have an eps of 1e-6 or 1e-3 "
+                    "unless told otherwise, and '{}' has PyTorch's: {}(eps=value)",
+                    path, norm, norm));
   if (standardise.empty() && written != file.metadata.end() && written->second != "none")
     context.note(
         fmt::format("note: {} is of a net that keel trained with --standardise {}: without --data "

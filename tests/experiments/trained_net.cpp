@@ -95,6 +95,15 @@ TEST_CASE("certify trained: a file of Flax's is the same net, whole or from its 
   };
   const std::string names = "Dense_0 LayerNorm_0 Dense_1", end = "layernorm gelu(tanh=1) dense(2)";
   CHECK(intervals(certify(spec, flax, {"--modules", names})) == intervals(certify(spec, ours, {})));
+  const auto note_of = [&](const std::string& norm) {
+    return certify("dense(4) " + norm + " gelu(tanh=1) dense(2)", flax, {"--modules", names}).err;
+  };
+  CHECK(note_of("layernorm") ==
+        "note: " + flax +
+            " has Flax's or Keras's names, whose norms have an eps of 1e-6 or 1e-3 unless told "
+            "otherwise, and 'layernorm' has PyTorch's: layernorm(eps=value)\n");
+  CHECK(note_of("layernorm(eps=1e-6)") == "");
+  CHECK(certify(spec, ours, {}).err == "");
   // --modules is for files that keel has not written.
   SafeTensors anonymous = read_safetensors(ours);
   anonymous.metadata.clear();
