@@ -32,6 +32,7 @@
 #include "kernels/factor_gram.h"
 #include "kernels/gather_rows.h"
 #include "kernels/gaussian_moments.h"
+#include "kernels/gaussian_sum.h"
 #include "kernels/gelu.h"
 #include "kernels/gemm.h"
 #include "kernels/gradcheck.h"

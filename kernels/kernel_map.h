@@ -5,11 +5,12 @@
 #include <cmath>
 
 #include "gaussian_moments.h"
+#include "gaussian_sum.h"
 
 namespace keel {
 
 struct KernelMap {
-  enum class Kind { dense, relu, mixture, layer_norm, keep, add };
+  enum class Kind { dense, relu, mixture, gaussians, layer_norm, keep, add };
   Kind kind = Kind::dense;
   Form form = Form::product;  // mixture: what phi(u) is
 
@@ -20,22 +21,25 @@ struct KernelMap {
   // keep: K and Theta are kept. add: K <- K + K kept, Theta <- Theta + from_k K + Theta kept + gain
   // K kept, K that from before: of what a residual made, and what it was given.
 
-  // relu, mixture: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi']. layer_norm: of gain u u',
-  // which stays with its unit, what the mean that is taken away leaves: gain m m' is the same in
-  // all units.
+  // relu, mixture, gaussians: Theta <- Theta E[phi' phi'] + gain E[u phi' u' phi']. layer_norm: of
+  // gain u u', which stays with its unit, what the mean that is taken away leaves: gain m m' is the
+  // same in all units.
   double gain = 0;
   double leak = 0;              // relu: phi(u) = leak u below 0,
   double own_leak = 0;          // 1: and a parameter of each unit, Theta <- ... + E[u u' both < 0]
   Mixture mixture{};            // F
   double slope = 1, shift = 0;  // of a distribution: phi(u) = slope (2 F(u) - 1) + shift
 
+  GaussianSum gaussians{};  // phi
+
   double eps = 0, centred = 1;  // layer_norm; centred 0: RMSNorm, which takes no mean away
 
-  /// Rows of a table that keep what the map needs of each input: q for relu; q and 1 / (q + s^2) of
-  /// each term for mixture; the mean and 1 / standard deviation for layer_norm.
+  /// Rows of a table that keep what the map needs of each input: q for relu and gaussians; q and 1
+  /// / (q + s^2) of each term for mixture; the mean and 1 / standard deviation for layer_norm.
   KEEL_HD int rows() const {
     switch (kind) {
       case Kind::relu:
+      case Kind::gaussians:
         return 1;
       case Kind::mixture:
         return 1 + mixture.terms;
@@ -84,6 +88,36 @@ KEEL_HD KEEL_INLINE PairState mixture_share(Form form, const KernelMap& map, Pai
     return {weight * (square * m.value + map.shift * map.shift), weight * square * theta};
   }
   return {weight * m.value, weight * theta};
+}
+
+/// What two terms of a sum of Gaussians add to the state behind it.
+template <bool kCross>
+KEEL_HD KEEL_INLINE PairState gaussian_share(GaussianSum::Term one, GaussianSum::Term other,
+                                             double at_zero, double gain, PairState s,
+                                             const GaussianPair& pair, double root, double angle) {
+  const Moments m = gaussian_moments<kCross>(one, other, at_zero, pair, root, angle);
+  double theta = s.theta * m.slope;
+  if constexpr (kCross) theta += gain * m.cross;
+  return {m.value, theta};
+}
+
+/// All terms of one pair.
+template <bool kCross>
+KEEL_HD KEEL_INLINE PairState through_gaussians(const KernelMap& map, PairState s, double qa,
+                                                double qb) {
+  const GaussianSum& f = map.gaussians;
+  const GaussianPair pair = gaussian_pair(qa, qb, s.k);
+  const double root = std::sqrt(pair.det);
+  PairState sum{0, 0};
+  for (int j = 0; j < f.terms; ++j) {
+    const double angle = gaussian_angle(pair, root, f.term[j].p);
+    for (int i = 0; i < f.terms; ++i) {
+      const PairState share =
+          gaussian_share<kCross>(f.term[i], f.term[j], f.at_zero, map.gain, s, pair, root, angle);
+      sum = {sum.k + share.k, sum.theta + share.theta};
+    }
+  }
+  return sum;
 }
 
 KEEL_HD inline PairState through_add(const KernelMap& map, PairState s, PairState kept) {
@@ -142,6 +176,12 @@ KEEL_HD void follow(const KernelMap& map, Diagonal& d, Emit emit) {
       s = sum;
       break;
     }
+    case KernelMap::Kind::gaussians:
+      emit(0, q);
+      s = map.gain != 0 ? through_gaussians<true>(map, s, q, q)
+                        : through_gaussians<false>(map, s, q, q);
+      mean = gaussian_mean(map.gaussians, q);
+      break;
     case KernelMap::Kind::layer_norm: {
       const double taken = map.centred * d.mean, variance = q - taken * taken + map.eps;
       const double scale = variance > 0 ? 1 / std::sqrt(variance) : 0;

@@ -9,7 +9,7 @@
 namespace keel {
 namespace {
 
-constexpr int kCpuTiles = 4;  // of work: the state, and what a mixture makes of it
+constexpr int kCpuTiles = 6;  // of work: the state, what an activation makes of it, and its pairs'
 
 struct MeanSquares {
   using Scalar = double;
@@ -52,10 +52,12 @@ struct Table {
 };
 
 /// A row of pairs: one input with `count` others, step by step. The loop over pairs is the inner
-/// one, so that a CPU runs eight of them at a time.
-template <class T>
+/// one, so that a CPU runs eight of them at a time. kSums: of maps with sums of Gaussians, which
+/// take a GPU's registers for themselves.
+template <class T, bool kSums>
 struct Pairs {
   using Scalar = double;
+  static constexpr int kWarpBlocks = kSums ? 2 : 0;
   static constexpr bool kApart = true;
   const KernelMap* maps;
   int steps;
@@ -104,6 +106,11 @@ struct Pairs {
             map.gain != 0 ? mixture<true>(g, form, map, at, count, a, b, k, t)
                           : mixture<false>(g, form, map, at, count, a, b, k, t);
           });
+          break;
+        case KernelMap::Kind::gaussians:
+          if constexpr (kSums)
+            map.gain != 0 ? gaussians<true>(g, map, at, count, a, b, k, t)
+                          : gaussians<false>(g, map, at, count, a, b, k, t);
           break;
         case KernelMap::Kind::layer_norm:
           map.gain != 0 ? layer_norm<true>(g, map, count, a, b, k, t)
@@ -216,6 +223,46 @@ struct Pairs {
       }
     g.each(count, [&](auto j) { set(k, t, j, {next_k[j], next_t[j]}); });
   }
+
+  // A GPU's thread takes its pairs one by one, as it has no registers for what all of them keep. A
+  // CPU's loop stands here, not in `each`: what is so long is not inlined there, and a call makes
+  // no vectors.
+  template <bool kCross, class Group, class Row>
+  KEEL_HD void gaussians(Group g, const KernelMap& map, int64_t at, int64_t count, const double* a,
+                         const double* b, Row& k, Row& t) const {
+    const double q = *a;
+    if constexpr (Group::kMembers > 1) {
+      g.each(count, [&](auto p) {
+        set(k, t, p, through_gaussians<kCross>(map, {k[p], t[p]}, q, b[p]));
+      });
+    } else {
+      double *next_k = g.zeros(count, home(2, at)), *next_t = g.zeros(count, home(3, at));
+      double *root = home(4, at), *angle = home(5, at);
+      const double *now_k = k, *now_t = t;
+      const int terms = map.gaussians.terms;
+      const double at_zero = map.gaussians.at_zero, gain = map.gain;
+#pragma omp simd
+      for (int64_t p = 0; p < count; ++p) root[p] = std::sqrt(gaussian_pair(q, b[p], now_k[p]).det);
+      for (int j = 0; j < terms; ++j) {
+        const GaussianSum::Term other = map.gaussians.term[j];
+#pragma omp simd
+        for (int64_t p = 0; p < count; ++p)
+          angle[p] = gaussian_angle(gaussian_pair(q, b[p], now_k[p]), root[p], other.p);
+        for (int i = 0; i < terms; ++i) {
+          const GaussianSum::Term one = map.gaussians.term[i];
+#pragma omp simd
+          for (int64_t p = 0; p < count; ++p) {
+            const GaussianPair pair = gaussian_pair(q, b[p], now_k[p]);
+            const PairState share = gaussian_share<kCross>(
+                one, other, at_zero, gain, {now_k[p], now_t[p]}, pair, root[p], angle[p]);
+            next_k[p] += share.k;
+            next_t[p] += share.theta;
+          }
+        }
+      }
+      g.each(count, [&](auto p) { set(k, t, p, {next_k[p], next_t[p]}); });
+    }
+  }
 };
 
 void check_table(const KernelMaps& maps, const Tensor& table, int64_t begin, int64_t rows) {
@@ -238,8 +285,15 @@ KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::
     const int terms = map.mixture.terms;
     check(map.kind != KernelMap::Kind::mixture || (terms >= 0 && terms <= Mixture::kMost),
           "kernel_maps", "got a mixture of {} terms, wanted 0 to {}", terms, int{Mixture::kMost});
+    const int of_sum = map.gaussians.terms;
+    check(map.kind != KernelMap::Kind::gaussians || (of_sum >= 0 && of_sum <= GaussianSum::kMost),
+          "kernel_maps", "got a sum of {} Gaussians, wanted 0 to {}", of_sum,
+          int{GaussianSum::kMost});
     table_rows_ += map.rows();
   }
+  has_sums_ = std::any_of(maps_.begin(), maps_.end(), [](const KernelMap& map) {
+    return map.kind == KernelMap::Kind::gaussians;
+  });
   std::vector<double> bytes(maps_.size() * sizeof(KernelMap) / sizeof(double));
   if (!maps_.empty()) std::memcpy(bytes.data(), maps_.data(), maps_.size() * sizeof(KernelMap));
   bytes_ = Tensor::from(bytes, {static_cast<int64_t>(bytes.size())}, device);
@@ -284,27 +338,30 @@ void kernel_pairs(const KernelMaps& maps, const KernelTile& tile, const Tensor& 
   check<ShapeError>(tile.work.elements() >= maps.work_tiles() * rows * cols, "kernel_pairs",
                     "got no work space for {} x {} pairs", rows, cols);
   double* const work = maps.work_tiles() > 0 ? tile.work.data<double>() : nullptr;
-  dispatch(into.dtype(), [&](auto zero) {
+  const auto launch = [&](auto zero, auto sums) {
     using T = decltype(zero);
-    const Pairs<T> pairs{maps.data(),
-                         maps.steps(),
-                         tile.table_a.data<double>(),
-                         tile.table_b.data<double>(),
-                         tile.table_a.size(1),
-                         tile.table_b.size(1),
-                         tile.row,
-                         tile.col,
-                         cols,
-                         tile.inner.data<double>(),
-                         work,
-                         maps.device().is_cpu() ? work + kCpuTiles * rows * cols : work,
-                         rows * cols,
-                         tile.rounding,
-                         tile.lower,
-                         tile.theta,
-                         into.data<T>() + into_row * into.size(1) + into_col,
-                         into.size(1)};
+    const Pairs<T, sums> pairs{maps.data(),
+                               maps.steps(),
+                               tile.table_a.data<double>(),
+                               tile.table_b.data<double>(),
+                               tile.table_a.size(1),
+                               tile.table_b.size(1),
+                               tile.row,
+                               tile.col,
+                               cols,
+                               tile.inner.data<double>(),
+                               work,
+                               maps.device().is_cpu() ? work + kCpuTiles * rows * cols : work,
+                               rows * cols,
+                               tile.rounding,
+                               tile.lower,
+                               tile.theta,
+                               into.data<T>() + into_row * into.size(1) + into_col,
+                               into.size(1)};
     launch_pairs(maps.device(), rows, cols, pairs);
+  };
+  dispatch(into.dtype(), [&](auto zero) {
+    maps.has_sums() ? launch(zero, std::true_type()) : launch(zero, std::false_type());
   });
 }
 

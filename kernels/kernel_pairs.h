@@ -24,6 +24,8 @@ class KernelMaps {
   /// Of a table: r = |x|^2 / n0; what each map keeps; K and Theta at (x, x) behind the last map.
   std::int64_t table_rows() const { return table_rows_; }
 
+  bool has_sums() const { return has_sums_; }  ///< whether any is a sum of Gaussians
+
   /// Of a tile's work space: on a GPU none, unless a residual's K and Theta are to be kept.
   std::int64_t work_tiles() const { return work_tiles_; }
 
@@ -31,6 +33,7 @@ class KernelMaps {
   std::vector<KernelMap> maps_;
   std::int64_t table_rows_;
   std::int64_t work_tiles_;
+  bool has_sums_;
   Tensor bytes_;
 };
 

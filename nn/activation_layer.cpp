@@ -1,7 +1,5 @@
 #include "activation_layer.h"
 
-#include <optional>
-
 #include "../kernels/elu.h"
 #include "../kernels/gelu.h"
 #include "../kernels/leaky_relu.h"
@@ -28,9 +26,7 @@ Mixture logistic_of(double beta) {
   return mixture;
 }
 
-// Nothing of elu and selu, whose expectations are no mixture's: they want the bivariate normal
-// distribution at ends other than 0. Nor of gelu's form by tanh, which falls off as no mixture.
-std::optional<KernelMap> map_of(const LayerSpec& spec) {
+KernelMap map_of(const LayerSpec& spec) {
   KernelMap map;
   switch (spec.kind) {
     case LayerKind::prelu:
@@ -43,7 +39,11 @@ std::optional<KernelMap> map_of(const LayerSpec& spec) {
       map.kind = KernelMap::Kind::relu;
       break;
     case LayerKind::gelu:
-      if (spec.by_tanh) return std::nullopt;
+      if (spec.by_tanh) {
+        map.kind = KernelMap::Kind::gaussians;
+        map.gaussians = kGeluByTanhSum;
+        break;
+      }
       map.kind = KernelMap::Kind::mixture;
       map.mixture = kGeluMixture;
       break;
@@ -68,8 +68,13 @@ std::optional<KernelMap> map_of(const LayerSpec& spec) {
       map.mixture = kLogisticMixture;
       break;
     case LayerKind::elu:
+      map.kind = KernelMap::Kind::gaussians;
+      map.gaussians = elu_sum(spec.alpha);
+      break;
     case LayerKind::selu:
-      return std::nullopt;
+      map.kind = KernelMap::Kind::gaussians;
+      map.gaussians = elu_sum(kSeluAlpha, kSeluScale);
+      break;
     default:
       refuse(spec);
   }
@@ -124,14 +129,11 @@ KernelMap ActivationLayer::kernel_map(KernelContext& context) const {
   LayerSpec alone = spec_;
   alone.identities = 0;
   const std::string word = spec_text({alone});
-  std::optional<KernelMap> map = map_of(spec_);
+  KernelMap map = map_of(spec_);
   // The derivative by one slope of all is a sum over units, which no width averages.
   check(spec_.kind != LayerKind::prelu || spec_.per_unit, "kernel_map",
         "got '{}' (word {}), whose one slope of all units leaves a kernel that is random at any "
         "width, wanted prelu(per_unit=1)",
-        word, context.word);
-  check(map.has_value(), "kernel_map",
-        "got '{}' (word {}), which has no kernel of infinite width here, wanted another activation",
         word, context.word);
   check(context.gaussian, "kernel_map",
         "got '{}' (word {}) on what another activation left, which is not Gaussian: wanted a dense "
@@ -141,11 +143,11 @@ KernelMap ActivationLayer::kernel_map(KernelContext& context) const {
         "got '{}' (word {}) on a residual's sum with values of a norm's gain, which has no kernel "
         "here: wanted a dense layer between, or that norm without a gain (affine=0)",
         word, context.word);
-  map->gain = context.gain;
+  map.gain = context.gain;
   context.gaussian = false;
   context.gain = 0;
-  context.offset = map->offset();
-  return *map;
+  context.offset = map.offset();
+  return map;
 }
 
 }  // namespace keel

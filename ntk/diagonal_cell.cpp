@@ -114,6 +114,8 @@ struct ProductAt : MomentsAt {
   }
 };
 
+constexpr double kMixtureCrossSlope = 2;  // of all mixtures
+
 /// What an activation makes of a range of q.
 struct Activated {
   Enclosure value, slope;  // E[phi^2], E[phi'^2]
@@ -121,10 +123,10 @@ struct Activated {
   double cross = 0;  // E[u^2 phi'^2] at the lower end
 };
 
-// |d E[u^2 phi'^2] / dq| is at most sup|phi'| (sup|phi'| + sup|u phi''|) < 2, for all of these.
-void through_activation(const KernelMap& map, const Activated& of, DiagonalCell& c) {
-  constexpr double kCrossSlope = 2;
-  const double spread = kCrossSlope * (c.k.hi - c.k.lo);
+// |d E[u^2 phi'^2] / dq| is at most sup|phi'| (sup|phi'| + sup|u phi''|): `cross_slope`.
+void through_activation(const KernelMap& map, const Activated& of, double cross_slope,
+                        DiagonalCell& c) {
+  const double spread = cross_slope * (c.k.hi - c.k.lo);
   const Enclosure cross{std::max(0.0, of.cross - spread), std::max(0.0, of.cross) + spread};
   const Enclosure shared = map.gain > 0 ? map.gain * cross : Enclosure{};
   c.ratio = c.ratio * (of.slope / of.value_over_k);
@@ -150,8 +152,42 @@ void through_product(const KernelMap& map, DiagonalCell& c) {
   const Enclosure value_over_k{over_k(lo.value, c.k.lo, 0.25), over_k(hi.value, c.k.hi, 0.25)};
   const Enclosure mean_over_k{over_k(lo.mean * lo.mean, c.k.lo, 0),
                               over_k(hi.mean * hi.mean, c.k.hi, 0)};
-  through_activation(map, {value, slope, value_over_k, lo.cross}, c);
+  through_activation(map, {value, slope, value_over_k, lo.cross}, kMixtureCrossSlope, c);
   c.mean = mean_over_k / value_over_k;
+}
+
+// A sum of Gaussians: E[phi^2] rises with q; E[phi^2] / q rises or falls, as phi(u)^2 + phi(-u)^2
+// does beside u^2, and E[phi] / sqrt(q) rises; E[phi'^2] falls, or moves as is known of it.
+void through_gaussians(const KernelMap& map, DiagonalCell& c) {
+  // Of q = 0 what is divided by q has the value that it has near it; of infinity, far out.
+  constexpr double kLeast = 1e-100, kMost = 1e100;
+  const GaussianSum& f = map.gaussians;
+  struct At : Moments {
+    double value_over_k, mean_over_root;
+  };
+  const auto at = [&](double k) {
+    const double q = std::clamp(k, kLeast, kMost);
+    const Moments m = gaussian_moments<true>(f, q, q, q);
+    return At{m, m.value / q, gaussian_mean(f, q) / std::sqrt(q)};
+  };
+  const At lo = at(c.k.lo), hi = at(c.k.hi);
+  const auto hull = [](double a, double b) { return Enclosure{std::min(a, b), std::max(a, b)}; };
+  Enclosure slope = hull(lo.slope, hi.slope);
+  if (f.known.near > 0) {
+    const Enclosure root{std::sqrt(c.k.lo), std::sqrt(c.k.hi)};
+    const double moved =
+        std::min(f.known.near * (root.hi - root.lo), f.known.far * (1 / root.lo - 1 / root.hi));
+    const double beyond = 0.5 * (moved - (slope.hi - slope.lo));  // as far as there is way left
+    slope = {std::max(0.0, slope.lo - beyond), slope.hi + beyond};
+  }
+  const Enclosure value{c.k.lo > 0 ? lo.value : 0, c.k.hi < kInfinity ? hi.value : kInfinity};
+  const Enclosure value_over_k = hull(lo.value_over_k, hi.value_over_k);
+  Enclosure mean =
+      hull(lo.mean_over_root * lo.mean_over_root, hi.mean_over_root * hi.mean_over_root);
+  if (lo.mean_over_root < 0 && hi.mean_over_root > 0) mean.lo = 0;
+  through_activation(map, {value, slope, value_over_k, c.k.lo > 0 ? lo.cross : 0},
+                     f.known.cross_slope, c);
+  c.mean = mean / value_over_k;
 }
 
 // The square of E[phi], which does not fall with q, as a share of E[phi^2]: 1 where phi hardly
@@ -189,7 +225,7 @@ void through_distribution_or_integral(const KernelMap& map, DiagonalCell& c) {
   const Enclosure of_k{varied_over_k(least, falls ? c.k.hi : c.k.lo),
                        varied_over_k(most, falls ? c.k.lo : c.k.hi)};
   const Enclosure ratio = c.ratio * (slope / of_k);
-  through_activation(map, {value, slope, value_over_k, lo.cross}, c);
+  through_activation(map, {value, slope, value_over_k, lo.cross}, kMixtureCrossSlope, c);
   c.mean = map.offset() ? both(mean, mean_over_k / value_over_k) : mean;
   c.varied = {map.offset(), {lo.variance, hi.variance}, ratio};
   if (map.gain > 0) c.varied.ratio = {0, kInfinity};
@@ -246,6 +282,8 @@ void through(const KernelMap& map, DiagonalCell& c, DiagonalCell& kept) {
     case KernelMap::Kind::mixture:
       if (map.form == Form::product) return through_product(map, c);
       return through_distribution_or_integral(map, c);
+    case KernelMap::Kind::gaussians:
+      return through_gaussians(map, c);
     case KernelMap::Kind::layer_norm:
       return through_layer_norm(map, varied, c);
     case KernelMap::Kind::keep:

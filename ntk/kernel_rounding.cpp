@@ -30,11 +30,15 @@ double smallest_scale2(const Mixture& mixture) {
 // move by E[phi'' phi''] q c, less than what h_s's do, and a K that moves by less than c of itself;
 // a gain's share moves by E[h_s' h_s'] q c, of q/4. sigmoid and softplus have variances of q
 // E[phi']^2 at least, so that without their means the first is off by what a tanh is and softplus
-// by 2 c; but what K was rounded by is of the mean's square, too. Where two kernels add up, what
-// each is off by, relatively, the sum is at most.
+// by 2 c; but what K was rounded by is of the mean's square, too. A sum of Gaussians is off by what
+// its jump at 0 makes, as relu's, and what bends beside it, the roots of both added up; and its
+// coefficients round by more. Without its mean, whose square is half of K at most, it is off by 2
+// c; a gain's share moves by (sup|phi'| + sup|u phi''|)^2 q c, of q/4 at least. Where two kernels
+// add up, what each is off by, relatively, the sum is at most.
 double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, double cosine) {
   constexpr double kOfMean = std::numbers::pi / (std::numbers::pi - 1);
   constexpr double kRounded = 8 * std::numeric_limits<double>::epsilon();
+  constexpr double kSumRounded = 500 * std::numeric_limits<double>::epsilon();
   double sum = 0;
   std::int64_t row = 1;
   // What a mean that is taken away multiplies: `of_mean` the cosine's error; and whether a rounding
@@ -86,6 +90,19 @@ double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, 
           of_mean = 2;
         }
         offset = map.offset();
+        break;
+      }
+      case KernelMap::Kind::gaussians: {
+        const GaussianSum::Known& known = map.gaussians.known;
+        const double q = largest_q();
+        cosine += kSumRounded;
+        const double bent = std::min(known.bend * q * cosine, known.turn * slope_of_relu());
+        sum += std::pow(known.jump * std::sqrt(slope_of_relu()) + std::sqrt(bent), 2);
+        if (map.gain > 0) sum += 8 * known.cross_slope * cosine;
+        cosine = std::min(2.0, (1 + std::min(std::sqrt(q), known.stretch)) * cosine);
+        sum += cosine;
+        of_mean = 2;
+        offset = false;
         break;
       }
       case KernelMap::Kind::layer_norm:

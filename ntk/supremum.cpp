@@ -58,13 +58,16 @@ double value_at(const std::vector<KernelMap>& maps, bool theta, double r) {
 
 Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   Supremum found;
-  // Of f itself; where a mean that does not vanish is taken away, of what is left beside eps.
+  // Of f itself, where sums of Gaussians have coefficients of either sign; where a mean that does
+  // not vanish is taken away, of what is left beside eps.
   double rounding = 8 * std::numeric_limits<double>::epsilon();
   bool without_eps = false, offset = false;
   Growth growth, kept;
   for (const KernelMap& map : maps) {
     without_eps = without_eps || (map.kind == KernelMap::Kind::layer_norm && map.eps == 0);
     follow(map, growth, kept);
+    if (map.kind == KernelMap::Kind::gaussians)
+      rounding += 2000 * std::numeric_limits<double>::epsilon();
     offset = map.offset() || (offset && map.kind != KernelMap::Kind::dense);
     if (offset && map.kind == KernelMap::Kind::layer_norm && map.centred != 0 && map.eps > 0)
       rounding += 8 * std::numeric_limits<double>::epsilon() / map.eps;

@@ -7,121 +7,12 @@
 
 #include "../../core/tensor.h"
 #include "../gpu.h"
+#include "every_map.h"
 
 using namespace keel;
 using std::int64_t;
 
 namespace {
-
-KernelMap dense_map(double weight, double bias) {
-  KernelMap map;
-  map.weight = map.from_k = weight;
-  map.bias = map.constant = bias;
-  return map;
-}
-
-KernelMap map_of(KernelMap::Kind kind, double gain = 0, double constant = 0, double eps = 0) {
-  KernelMap map;
-  map.kind = kind;
-  map.gain = gain;
-  map.constant = constant;
-  map.eps = eps;
-  return map;
-}
-
-// Which takes no mean away; its own gain's share waits.
-KernelMap rms_map() {
-  KernelMap map = map_of(KernelMap::Kind::layer_norm, 0, 0, 1e-3);
-  map.centred = 0;
-  return map;
-}
-
-KernelMap mixture_map(const Mixture& mixture, double gain) {
-  KernelMap map = map_of(KernelMap::Kind::mixture, gain);
-  map.mixture = mixture;
-  return map;
-}
-
-KernelMap leaky_map(double leak, double gain, double own_leak = 0) {
-  KernelMap map = map_of(KernelMap::Kind::relu, gain);
-  map.leak = leak;
-  map.own_leak = own_leak;
-  return map;
-}
-
-KernelMap tanh_map(double gain) {
-  KernelMap map = mixture_map(kTanhMixture, gain);
-  map.form = Form::distribution;
-  return map;
-}
-
-KernelMap sigmoid_map(double gain) {
-  KernelMap map = mixture_map(kLogisticMixture, gain);
-  map.form = Form::distribution;
-  map.slope = map.shift = 0.5;
-  return map;
-}
-
-KernelMap softplus_map(double gain) {
-  KernelMap map = mixture_map(kLogisticMixture, gain);
-  map.form = Form::integral;
-  return map;
-}
-
-KernelMap add_map(double gain, double from_k) {
-  KernelMap map = map_of(KernelMap::Kind::add, gain);
-  map.from_k = from_k;
-  return map;
-}
-
-// Every kind of map, before and after each other.
-std::vector<KernelMap> all_maps() {
-  using Kind = KernelMap::Kind;
-  return {dense_map(1, 0.01),
-          map_of(Kind::layer_norm, 0, 1, 1e-5),
-          map_of(Kind::keep),
-          map_of(Kind::relu, 1),
-          dense_map(2, 0.3),
-          add_map(1, 0),
-          mixture_map(kGeluMixture, 0),
-          map_of(Kind::keep),
-          dense_map(0.5, 0.3),
-          add_map(0, 1),
-          map_of(Kind::layer_norm),
-          dense_map(2, 0),
-          map_of(Kind::relu),
-          rms_map(),
-          map_of(Kind::layer_norm, 1, 1, 1e-5),
-          dense_map(2, 0),
-          map_of(Kind::relu),
-          dense_map(1.5, 0.1),
-          map_of(Kind::layer_norm, 0, 1, 0.1),
-          mixture_map(kLogisticMixture, 1),
-          dense_map(1, 0.2),
-          leaky_map(0.3, 0),
-          dense_map(1, 0.2),
-          map_of(Kind::layer_norm, 0, 1, 1e-5),
-          leaky_map(0.01, 1),
-          dense_map(2, 0.1),
-          leaky_map(0, 0, 1),
-          dense_map(1.5, 0.1),
-          map_of(Kind::layer_norm, 0, 1, 1e-5),
-          leaky_map(0.25, 1, 1),
-          dense_map(2, 0.1),
-          tanh_map(0),
-          dense_map(2, 0.1),
-          map_of(Kind::layer_norm, 0, 1, 1e-5),
-          tanh_map(1),
-          dense_map(1, 0.2),
-          sigmoid_map(0),
-          map_of(Kind::layer_norm, 0, 1, 1e-5),
-          sigmoid_map(1),
-          dense_map(2, 0.1),
-          softplus_map(0),
-          map_of(Kind::layer_norm, 0, 1, 1e-5),
-          softplus_map(1),
-          dense_map(1, 0.2)};
-}
 
 PairState mixed(const KernelMap& map, PairState s, const double* kept1, const double* kept2) {
   const Form form = map.form;
@@ -155,6 +46,10 @@ PairState by_hand(const std::vector<KernelMap>& maps, double r1, double r2, doub
         break;
       case KernelMap::Kind::mixture:
         s = mixed(map, s, kept1, kept2);
+        break;
+      case KernelMap::Kind::gaussians:
+        s = map.gain != 0 ? through_gaussians<true>(map, s, kept1[0], kept2[0])
+                          : through_gaussians<false>(map, s, kept1[0], kept2[0]);
         break;
       case KernelMap::Kind::layer_norm:
         s = map.gain != 0
@@ -202,32 +97,32 @@ Tile make_tile(const KernelMaps& maps, int64_t rows, int64_t cols) {
 }  // namespace
 
 TEST_CASE("the pair program does to every pair what the maps do by hand, bit for bit") {
-  const KernelMaps maps(all_maps());
-  for (const auto& [rows, cols] :
-       {std::pair<int64_t, int64_t>{1, 1}, {3, 257}, {2, 300}, {5, 31}}) {
-    Tile made = make_tile(maps, rows, cols);
-    for (bool theta : {true, false}) {
-      made.tile.theta = theta;
-      const Tensor into = Tensor::full({rows + 1, cols + 3}, -7, DType::f64);
-      kernel_pairs(maps, made.tile, into, 1, 2);
-      const std::vector<double> got = into.to_vector<double>();
-      for (int64_t i = 0; i <= rows; ++i)
-        for (int64_t j = 0; j < cols + 3; ++j) {
-          const bool inside = i >= 1 && j >= 2 && j < cols + 2;
-          double wanted = -7;
-          if (inside) {
-            const PairState s = by_hand(maps.host(), made.r1[i + 1], made.r2[j - 1],
-                                        made.inner[(i - 1) * cols + j - 2]);
-            wanted = theta ? s.theta : s.k;
+  for (const KernelMaps& maps : {KernelMaps(all_maps()), KernelMaps(maps_with_sums())})
+    for (const auto& [rows, cols] :
+         {std::pair<int64_t, int64_t>{1, 1}, {3, 257}, {2, 300}, {5, 31}}) {
+      Tile made = make_tile(maps, rows, cols);
+      for (bool theta : {true, false}) {
+        made.tile.theta = theta;
+        const Tensor into = Tensor::full({rows + 1, cols + 3}, -7, DType::f64);
+        kernel_pairs(maps, made.tile, into, 1, 2);
+        const std::vector<double> got = into.to_vector<double>();
+        for (int64_t i = 0; i <= rows; ++i)
+          for (int64_t j = 0; j < cols + 3; ++j) {
+            const bool inside = i >= 1 && j >= 2 && j < cols + 2;
+            double wanted = -7;
+            if (inside) {
+              const PairState s = by_hand(maps.host(), made.r1[i + 1], made.r2[j - 1],
+                                          made.inner[(i - 1) * cols + j - 2]);
+              wanted = theta ? s.theta : s.k;
+            }
+            REQUIRE(got[i * (cols + 3) + j] == wanted);
           }
-          REQUIRE(got[i * (cols + 3) + j] == wanted);
-        }
+      }
     }
-  }
 }
 
 TEST_CASE("the table holds each input's own K and Theta") {
-  const KernelMaps maps(all_maps());
+  const KernelMaps maps(maps_with_sums());
   const std::vector<double> r = {0, 1e-30, 0.5, 1, 1e6, 1e60};
   const Tensor table = kernel_table(maps, Tensor::from(r, {6}));
   REQUIRE(table.size(0) == maps.table_rows());
@@ -296,7 +191,7 @@ TEST_CASE("kernel_pairs refuses tables and targets that do not fit") {
                        "kernel_table: got r [3] of float32, wanted [n] of float64", ShapeError);
 }
 
-TEST_CASE("maps of more terms than a mixture has room for are refused") {
+TEST_CASE("maps of more terms than a mixture or a sum has room for are refused") {
   for (const int terms : {-1, Mixture::kMost + 1}) {
     KernelMap map{.kind = KernelMap::Kind::mixture};
     map.mixture.terms = terms;
@@ -304,17 +199,29 @@ TEST_CASE("maps of more terms than a mixture has room for are refused") {
         KernelMaps({map}),
         fmt::format("kernel_maps: got a mixture of {} terms, wanted 0 to 8", terms).c_str(), Error);
   }
+  for (const int terms : {-1, GaussianSum::kMost + 1}) {
+    KernelMap map{.kind = KernelMap::Kind::gaussians};
+    map.gaussians.terms = terms;
+    CHECK_THROWS_WITH_AS(
+        KernelMaps({map}),
+        fmt::format("kernel_maps: got a sum of {} Gaussians, wanted 0 to 13", terms).c_str(),
+        Error);
+  }
 }
 
 TEST_CASE("the pair program gives the same on a GPU") {
   if (!test::gpu_here("kernel_pairs")) return;
-  const KernelMaps cpu(all_maps()), gpu(all_maps(), Device::cuda());
-  const Tile here = make_tile(cpu, 33, 300), there = make_tile(gpu, 33, 300);
-  const Tensor a = Tensor::empty({33, 300}, DType::f64);
-  const Tensor b = Tensor::empty({33, 300}, DType::f64, Device::cuda());
-  kernel_pairs(cpu, here.tile, a, 0, 0);
-  kernel_pairs(gpu, there.tile, b, 0, 0);
-  const std::vector<double> wanted = a.to_vector<double>(), got = b.to_vector<double>();
-  for (std::size_t e = 0; e < wanted.size(); ++e)
-    REQUIRE(got[e] == doctest::Approx(wanted[e]).epsilon(1e-7));
+  for (const std::vector<KernelMap>& list : {all_maps(), maps_with_sums()})
+    for (DType dtype : {DType::f64, DType::f32}) {
+      CAPTURE(list.size());
+      const KernelMaps cpu(list), gpu(list, Device::cuda());
+      const Tile here = make_tile(cpu, 33, 300), there = make_tile(gpu, 33, 300);
+      const Tensor a = Tensor::empty({33, 300}, dtype);
+      const Tensor b = Tensor::empty({33, 300}, dtype, Device::cuda());
+      kernel_pairs(cpu, here.tile, a, 0, 0);
+      kernel_pairs(gpu, there.tile, b, 0, 0);
+      const std::vector<double> wanted = a.to_vector<double>(), got = b.to_vector<double>();
+      for (std::size_t e = 0; e < wanted.size(); ++e)
+        REQUIRE(got[e] == doctest::Approx(wanted[e]).epsilon(dtype == DType::f64 ? 1e-7 : 3e-7));
+    }
 }

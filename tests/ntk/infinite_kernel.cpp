@@ -26,6 +26,8 @@ const char* const kNets[] = {
     "dense(16) gelu rmsnorm(affine=0) layernorm dense(1)",
     "dense(16) sigmoid layernorm dense(16) layernorm sigmoid dense(1)",
     "dense(16) softplus layernorm dense(16) rmsnorm softplus rmsnorm dense(1)",
+    "dense(16) elu(alpha=0.5) layernorm dense(16) layernorm elu dense(1)",
+    "dense(16) selu dense(16) gelu(tanh=1) layernorm dense(1)",
     "dense(16) dense(1)",
     "dense(1)",
 };

@@ -22,14 +22,8 @@ TEST_CASE("what the infinite kernel refuses, word for word") {
         "infinite_kernel: got a batchnorm at word 3, wanted layers of one input at a time: it has "
         "no kernel of two inputs alone");
   CHECK(
-      made("dense(3) layernorm identity elu dense(1)") ==
-      "kernel_map: got 'elu' (word 4), which has no kernel of infinite width here, wanted another "
-      "activation");
-  CHECK(made("dense(3) elu(alpha=0.5) dense(1)").find("got 'elu(alpha=0.5)' (word 2)") !=
-        std::string::npos);
-  CHECK(made("dense(3) selu dense(1)").find("got 'selu' (word 2)") != std::string::npos);
-  CHECK(made("dense(3) gelu(tanh=1) dense(1)").find("got 'gelu(tanh=1)' (word 2)") !=
-        std::string::npos);
+      made("dense(3) layernorm identity elu gelu(tanh=1) dense(1)")
+          .starts_with("kernel_map: got 'gelu(tanh=1)' (word 5) on what another activation left"));
   CHECK(made("dense(3) prelu dense(1)") ==
         "kernel_map: got 'prelu' (word 2), whose one slope of all units leaves a kernel that is "
         "random at any width, wanted prelu(per_unit=1)");

@@ -129,6 +129,9 @@ const std::string kWideningNets[] = {
     "dense(W) tanh dense(W) layernorm tanh dense(1)",
     "dense(W) softplus dense(W) layernorm softplus layernorm dense(1)",
     "dense(W) sigmoid dense(W) layernorm sigmoid dense(1)",
+    "dense(W) elu(alpha=0.5) dense(W) layernorm elu dense(1)",
+    "dense(W) selu layernorm dense(W) selu dense(1)",
+    "dense(W) gelu(tanh=1) dense(W) layernorm gelu(tanh=1) layernorm dense(1)",
     "dense(W) residual(relu dense(W)) relu dense(1)",
     "dense(W) residual(layernorm relu dense(W)) residual(layernorm gelu dense(W)) dense(1)",
     "dense(W) residual(layernorm relu dense(W)) layernorm relu dense(1)",
@@ -170,6 +173,8 @@ TEST_CASE("one hidden layer of 8192: the shares of an affine layer norm are righ
            "dense(W) relu rmsnorm dense(1)", "dense(W) gelu rmsnorm layernorm dense(1)",
            "dense(W) layernorm tanh dense(1)", "dense(W) layernorm sigmoid dense(1)",
            "dense(W) layernorm softplus layernorm dense(1)",
+           "dense(W) layernorm elu(alpha=2) layernorm dense(1)", "dense(W) layernorm selu dense(1)",
+           "dense(W) layernorm gelu(tanh=1) dense(1)",
            "dense(W) layernorm leakyrelu(slope=0.2) dense(1)",
            "dense(W) prelu(per_unit=1) dense(1)",
            "dense(W) layernorm prelu(slope=0, per_unit=1) layernorm dense(1)"}) {
