@@ -77,7 +77,7 @@ class Launchers:
                          arithmetic(members, names), arithmetic(count, names), some)
                         for some, widest, members, count in found]
         self.run = int(wanted(self.PATH, r"launch_tiles<1024, 1024>\(device, \{1, n, (\d+)\}")[1])
-        self.pairs = int(wanted(self.PATH, r"\bdevice\S*\) \? (\d+) : \d+\}")[1])
+        self.pairs = int(wanted(self.PATH, r"\bdevice\S*\) \? (\d+) : \w+\}")[1])
         no_dynamic_shared(self.PATH)
         wanted(self.PATH, r"kGroups = kGroupsPerBlock<Group>;.{0,160}"
                           r"blocks,\s+Group::kMembers \* kGroups,")

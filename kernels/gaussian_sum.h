@@ -139,66 +139,84 @@ inline constexpr GaussianSum kGeluByTanhSum = [] {
   return sum;
 }();
 
-/// Two inputs' values: variances q1 <= q2 and covariance k, by which phi(u) phi(u') is symmetric.
+/// Two inputs' values: variances q1 <= q2 and covariance k, by which phi(u) phi(u') is symmetric;
+/// det = q1 q2 - k^2, and roots.
 struct GaussianPair {
-  double q1, q2, k, det;
+  double q1, q2, k, det, root_q1, root_q2, root_det;
 };
 
 KEEL_HD KEEL_INLINE GaussianPair gaussian_pair(double qa, double qb, double k) {
   const bool swapped = qb < qa;
-  const double q1 = swapped ? qb : qa, q2 = swapped ? qa : qb;
-  return {q1, q2, k, determinant(q1, q2, k)};
+  const double q1 = swapped ? qb : qa, q2 = swapped ? qa : qb, det = determinant(q1, q2, k);
+  return {q1, q2, k, det, std::sqrt(q1), std::sqrt(q2), std::sqrt(det)};
 }
 
-/// The angle, from -pi/2 to pi/2, whose sine is the correlation where phi(u') is weighed by
-/// exp(-p u'^2 / 2) and phi(u) by nothing; root: of pair.det.
-KEEL_HD KEEL_INLINE double gaussian_angle(const GaussianPair& pair, double root, double p) {
+namespace detail {
+inline constexpr double kTinyRoot = 1e-140;  // beside it 0 / 0 is 0
+}
+
+/// The pair where phi(u') is weighed by exp(-p u'^2 / 2) and phi(u) by nothing: d0 = 1 + q2 p is
+/// the weight's mean to the power -2, x / d0 the variance of u, and `angle`, from -pi/2 to pi/2,
+/// has the correlation as its sine.
+struct GaussianWeight {
+  double root_d0, over_d0, root_x, over_x, over_xq, angle;
+};
+
+KEEL_HD KEEL_INLINE GaussianWeight gaussian_weight(const GaussianPair& pair, double p) {
+  const double root_d0 = std::sqrt(1 + pair.q2 * p);
+  const double root_x = std::sqrt(pair.q1 + pair.det * p);
   const double size = pair.k < 0 ? -pair.k : pair.k;
-  const double angle = upper_angle(size, root * std::sqrt(1 + pair.q2 * p));
-  return pair.k < 0 ? -angle : angle;
+  const double angle = upper_angle(size, pair.root_det * root_d0);
+  return {root_d0,
+          1 / root_d0,
+          root_x,
+          1 / (root_x + detail::kTinyRoot),
+          1 / (root_x + pair.root_q1 + detail::kTinyRoot),
+          pair.k < 0 ? -angle : angle};
 }
 
-/// What a term of phi(u) and another of phi(u') add to the moments, `angle` from
-/// gaussian_angle(pair, root, other.p), at_zero from the sum. By value: what a loop's stores may
-/// have changed is read again each time, and makes no vectors. As sum w = 0, what has a w is taken
-/// less its value without that term's exp(-p u^2 / 2), of a product of two the one of smaller
-/// variance: of small ones nothing cancels.
+/// What a term of phi(u) and another of phi(u') add to the moments, `weight` that of the other's p
+/// and at_zero from the sum. By value: what a loop's stores may have changed is read again each
+/// time, and makes no vectors. As sum w = 0, what has a w is taken less its value without that
+/// term's exp(-p u^2 / 2), of a product of two the one of smaller variance: of small ones nothing
+/// cancels. Quotients share divisions, which take longest.
 template <bool kCross>
 KEEL_HD KEEL_INLINE Moments gaussian_moments(GaussianSum::Term one, GaussianSum::Term other,
-                                             double at_zero, const GaussianPair& pair, double root,
-                                             double angle) {
+                                             double at_zero, const GaussianPair& pair,
+                                             const GaussianWeight& weight) {
   constexpr double kRoot = 2 * detail::kOverRootTwoPi, kTurn = 4 * detail::kOverTwoPi;
-  constexpr double kTiny = 1e-160;  // 0 / 0 is 0 here
   const double p1 = one.p, p2 = other.p, k = pair.k;
   // Weighed by both terms, (u, u') is normal with variances x / d and y / d and covariance k / d,
-  // and the weight's mean is 1 / sqrt(d); d0, d1: by the j-th, the i-th alone.
+  // and the weight's mean is 1 / sqrt(d); d0, d1: by the other, by the one alone.
   const double d0 = 1 + pair.q2 * p2, d1 = 1 + pair.q1 * p1;
   const double x = pair.q1 + pair.det * p2, y = pair.q2 + pair.det * p1;
-  const double less = p1 * x, d = d0 + less;
-  const double root_d = std::sqrt(d), root_d0 = std::sqrt(d0);
-  const double over = 1 / root_d, over0 = 1 / root_d0, over2 = over * over, over02 = over0 * over0;
-  const double root_x = std::sqrt(x), root_y = std::sqrt(y);
-  const double root_q1 = std::sqrt(pair.q1), root_q2 = std::sqrt(pair.q2);
-  const double share = less / (root_d0 + root_d);
+  const double less = p1 * x;
+  const double root_d = std::sqrt(d0 + less), root_x = weight.root_x, root_y = std::sqrt(y);
+  const double roots = weight.root_d0 + root_d, of_roots = 1 / (root_d * roots);
+  const double over = roots * of_roots, share = less * (root_d * of_roots), over2 = over * over;
+  const double some_y = root_y + detail::kTinyRoot, some_yq = some_y + pair.root_q2;
+  const double of_ys = 1 / (some_y * some_yq * d1), over_d1 = some_y * some_yq * of_ys;
+  const double over_y = some_yq * d1 * of_ys, over_yq = some_y * d1 * of_ys;
+  const double over0 = weight.over_d0, over02 = over0 * over0;
   const double size = k < 0 ? -k : k;
-  const double back =
-      upper_angle(size * root * (share * over), pair.det * root_d0 + size * over * size);
-  const double moved = k < 0 ? back : -back, full = angle + moved;
+  const double back = upper_angle(size * pair.root_det * (share * over),
+                                  pair.det * weight.root_d0 + size * over * size);
+  const double moved = k < 0 ? back : -back, full = weight.angle + moved;
   const double s1 = root_x * over, s2 = root_y * over, cov = k * over2;
-  const double cov1 = cov / (s1 + kTiny), cov2 = cov / (s2 + kTiny);
-  const double area = root * over;  // the square root of x y - k^2, over d
+  const double cov1 = k * over * weight.over_x, cov2 = k * over * over_y;  // cov / s
+  const double area = pair.root_det * over;  // the square root of x y - k^2, over d
 
   // E[.] of 1, |u'|, |u|, |u u'|, and `o` the same times sign(u) sign(u').
   const double e10 = kRoot * s1 * over, e11 = kTurn * (cov * full + area) * over;
   const double o10 = kRoot * cov2 * over, o11 = cov * over;
   const double less_e00 = -share * over * over0;
   const double less_e01 =
-      kRoot * p1 * ((pair.det * d0 / (root_y + root_q2 + kTiny) - root_q2 * x) * over2) * over02;
+      kRoot * p1 * ((pair.det * d0 * over_yq - pair.root_q2 * x) * over2) * over02;
   const double less_o00 = kTurn * (full * less_e00 + moved * over0);
   const double less_e10 =
-      kRoot * p2 * (((pair.det * d1 / (root_x + root_q1 + kTiny) - root_q1 * y) * over2) / d1);
+      kRoot * p2 * ((pair.det * d1 * weight.over_xq - pair.root_q1 * y) * over2) * over_d1;
   const double less_o01 = -kRoot * cov * (p1 * root_x * over02);
-  const double less_o10 = -kRoot * cov * (p2 * root_y / d1);
+  const double less_o10 = -kRoot * cov * (p2 * root_y * over_d1);
 
   const GaussianSum::Line ei = one.even, ej = other.even, oi = one.odd, oj = other.odd;
   Moments m;
@@ -243,13 +261,11 @@ KEEL_HD inline double gaussian_mean(const GaussianSum& f, double q) {
 template <bool kCross>
 KEEL_HD inline Moments gaussian_moments(const GaussianSum& f, double q1, double q2, double k) {
   const GaussianPair pair = gaussian_pair(q1, q2, k);
-  const double root = std::sqrt(pair.det);
   Moments sum{0, 0, 0};
   for (int j = 0; j < f.terms; ++j) {
-    const double angle = gaussian_angle(pair, root, f.term[j].p);
+    const GaussianWeight weight = gaussian_weight(pair, f.term[j].p);
     for (int i = 0; i < f.terms; ++i) {
-      const Moments m =
-          gaussian_moments<kCross>(f.term[i], f.term[j], f.at_zero, pair, root, angle);
+      const Moments m = gaussian_moments<kCross>(f.term[i], f.term[j], f.at_zero, pair, weight);
       sum.value += m.value;
       sum.slope += m.slope;
       sum.cross += m.cross;

@@ -94,8 +94,9 @@ KEEL_HD KEEL_INLINE PairState mixture_share(Form form, const KernelMap& map, Pai
 template <bool kCross>
 KEEL_HD KEEL_INLINE PairState gaussian_share(GaussianSum::Term one, GaussianSum::Term other,
                                              double at_zero, double gain, PairState s,
-                                             const GaussianPair& pair, double root, double angle) {
-  const Moments m = gaussian_moments<kCross>(one, other, at_zero, pair, root, angle);
+                                             const GaussianPair& pair,
+                                             const GaussianWeight& weight) {
+  const Moments m = gaussian_moments<kCross>(one, other, at_zero, pair, weight);
   double theta = s.theta * m.slope;
   if constexpr (kCross) theta += gain * m.cross;
   return {m.value, theta};
@@ -107,13 +108,12 @@ KEEL_HD KEEL_INLINE PairState through_gaussians(const KernelMap& map, PairState 
                                                 double qb) {
   const GaussianSum& f = map.gaussians;
   const GaussianPair pair = gaussian_pair(qa, qb, s.k);
-  const double root = std::sqrt(pair.det);
   PairState sum{0, 0};
   for (int j = 0; j < f.terms; ++j) {
-    const double angle = gaussian_angle(pair, root, f.term[j].p);
+    const GaussianWeight weight = gaussian_weight(pair, f.term[j].p);
     for (int i = 0; i < f.terms; ++i) {
       const PairState share =
-          gaussian_share<kCross>(f.term[i], f.term[j], f.at_zero, map.gain, s, pair, root, angle);
+          gaussian_share<kCross>(f.term[i], f.term[j], f.at_zero, map.gain, s, pair, weight);
       sum = {sum.k + share.k, sum.theta + share.theta};
     }
   }

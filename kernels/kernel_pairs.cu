@@ -9,7 +9,7 @@
 namespace keel {
 namespace {
 
-constexpr int kCpuTiles = 6;  // of work: the state, what an activation makes of it, and its pairs'
+constexpr int kCpuTiles = 4;  // of work: the state, and what an activation makes of it
 
 struct MeanSquares {
   using Scalar = double;
@@ -237,24 +237,44 @@ struct Pairs {
       });
     } else {
       double *next_k = g.zeros(count, home(2, at)), *next_t = g.zeros(count, home(3, at));
-      double *root = home(4, at), *angle = home(5, at);
       const double *now_k = k, *now_t = t;
       const int terms = map.gaussians.terms;
       const double at_zero = map.gaussians.at_zero, gain = map.gain;
+      double pairs[6][kCpuPairs], weights[6][kCpuPairs];
 #pragma omp simd
-      for (int64_t p = 0; p < count; ++p) root[p] = std::sqrt(gaussian_pair(q, b[p], now_k[p]).det);
+      for (int64_t p = 0; p < count; ++p) {
+        const GaussianPair pair = gaussian_pair(q, b[p], now_k[p]);
+        pairs[0][p] = pair.q1;
+        pairs[1][p] = pair.q2;
+        pairs[2][p] = pair.det;
+        pairs[3][p] = pair.root_q1;
+        pairs[4][p] = pair.root_q2;
+        pairs[5][p] = pair.root_det;
+      }
+      const auto pair_at = [&](int64_t p) __attribute__((always_inline)) {
+        return GaussianPair{pairs[0][p], pairs[1][p], now_k[p],   pairs[2][p],
+                            pairs[3][p], pairs[4][p], pairs[5][p]};
+      };
       for (int j = 0; j < terms; ++j) {
         const GaussianSum::Term other = map.gaussians.term[j];
 #pragma omp simd
-        for (int64_t p = 0; p < count; ++p)
-          angle[p] = gaussian_angle(gaussian_pair(q, b[p], now_k[p]), root[p], other.p);
+        for (int64_t p = 0; p < count; ++p) {
+          const GaussianWeight weight = gaussian_weight(pair_at(p), other.p);
+          weights[0][p] = weight.root_d0;
+          weights[1][p] = weight.over_d0;
+          weights[2][p] = weight.root_x;
+          weights[3][p] = weight.over_x;
+          weights[4][p] = weight.over_xq;
+          weights[5][p] = weight.angle;
+        }
         for (int i = 0; i < terms; ++i) {
           const GaussianSum::Term one = map.gaussians.term[i];
 #pragma omp simd
           for (int64_t p = 0; p < count; ++p) {
-            const GaussianPair pair = gaussian_pair(q, b[p], now_k[p]);
+            const GaussianWeight weight{weights[0][p], weights[1][p], weights[2][p],
+                                        weights[3][p], weights[4][p], weights[5][p]};
             const PairState share = gaussian_share<kCross>(
-                one, other, at_zero, gain, {now_k[p], now_t[p]}, pair, root[p], angle[p]);
+                one, other, at_zero, gain, {now_k[p], now_t[p]}, pair_at(p), weight);
             next_k[p] += share.k;
             next_t[p] += share.theta;
           }

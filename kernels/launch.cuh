@@ -27,6 +27,10 @@
 #include "tiling.h"
 
 namespace keel {
+
+/// Pairs of a row that a CPU's thread has at once, at most.
+inline constexpr int64_t kCpuPairs = 256;
+
 namespace detail {
 
 #ifdef KEEL_DEVICE_CODE
@@ -168,7 +172,8 @@ void launch_elements(Device device, int64_t n, const Program& program) {
 /// or on a GPU the 128 that a warp holds.
 template <class Program>
 void launch_pairs(Device device, int64_t rows, int64_t cols, const Program& program) {
-  detail::launch_tiles<1, 128>(device, {rows, cols, runs_device_code(device) ? 128 : 256}, program);
+  detail::launch_tiles<1, 128>(device, {rows, cols, runs_device_code(device) ? 128 : kCpuPairs},
+                               program);
 }
 
 }  // namespace keel
