@@ -27,10 +27,6 @@
 #include "tiling.h"
 
 namespace keel {
-
-/// Pairs of a row that a CPU's thread has at once, at most.
-inline constexpr int64_t kCpuPairs = 256;
-
 namespace detail {
 
 #ifdef KEEL_DEVICE_CODE

@@ -5,7 +5,12 @@
 
 #include "group.h"
 
-namespace keel::detail {
+namespace keel {
+
+/// Pairs of a row that a CPU's thread has at once, at most.
+inline constexpr int64_t kCpuPairs = 256;
+
+namespace detail {
 
 /// `rows` rows of `cols` columns, each cut into tiles of at most `width`.
 struct Tiling {
@@ -129,4 +134,5 @@ constexpr int64_t held_elements(int64_t width) {
   return width <= kHeld ? kHeld : std::numeric_limits<int64_t>::max();
 }
 
-}  // namespace keel::detail
+}  // namespace detail
+}  // namespace keel
