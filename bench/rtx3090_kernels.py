@@ -128,7 +128,7 @@ def all_kernels(launchers, constants):
                        constants["panel"], 128),
         "pairs": Kernel("kernel_pairs", "Pairs<double, false>", pairs, 128, "double", runs="none"),
         "pair sums": Kernel("kernel_pairs: sums of Gaussians", "Pairs<double, true>", pairs, 128,
-                       "double", runs="none"),
+                            "double", runs="none"),
         "symmetric": Kernel("symmetric_product", "SymmetricTile", 128, 128, "double", runs="none"),
         "scale": Kernel("scale_lower", row_program("ScaleLower<double, float>"), ROWS, 512,
                         "double", runs="none"),

@@ -65,7 +65,7 @@ def tell(name, p, error, coefficients):
 
 
 def gelu():
-    """g, psi, psi', phi' and phi'' of u = X, and phi' of -X."""
+    """psi and psi' of x = X, phi' and phi'' of u = X."""
     a = 2 * np.sqrt(2 / np.pi)
     g, dg, ddg = a * (X + 0.044715 * X**3), a * (1 + 3 * 0.044715 * X**2), a * 6 * 0.044715 * X
     tail = 1 / (1 + np.exp(np.minimum(g, 700)))

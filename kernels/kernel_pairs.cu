@@ -60,10 +60,12 @@ void check_table(const KernelMaps& maps, const Tensor& table, int64_t begin, int
 }  // namespace
 
 KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::move(maps)) {
-  const bool keeps = std::any_of(maps_.begin(), maps_.end(), [](const KernelMap& map) {
-    return map.kind == KernelMap::Kind::keep;
-  });
-  work_tiles_ = (device.is_cpu() ? kCpuPairTiles : 0) + (keeps ? 2 : 0);
+  const auto has = [&](KernelMap::Kind kind) {
+    return std::any_of(maps_.begin(), maps_.end(),
+                       [&](const KernelMap& map) { return map.kind == kind; });
+  };
+  has_sums_ = has(KernelMap::Kind::gaussians);
+  work_tiles_ = (device.is_cpu() ? kCpuPairTiles : 0) + (has(KernelMap::Kind::keep) ? 2 : 0);
   static_assert(std::is_trivially_copyable_v<KernelMap> && sizeof(KernelMap) % sizeof(double) == 0);
   table_rows_ = 3;
   for (const KernelMap& map : maps_) {
@@ -76,9 +78,6 @@ KernelMaps::KernelMaps(std::vector<KernelMap> maps, Device device) : maps_(std::
           int{GaussianSum::kMost});
     table_rows_ += map.rows();
   }
-  has_sums_ = std::any_of(maps_.begin(), maps_.end(), [](const KernelMap& map) {
-    return map.kind == KernelMap::Kind::gaussians;
-  });
   std::vector<double> bytes(maps_.size() * sizeof(KernelMap) / sizeof(double));
   if (!maps_.empty()) std::memcpy(bytes.data(), maps_.data(), maps_.size() * sizeof(KernelMap));
   bytes_ = Tensor::from(bytes, {static_cast<int64_t>(bytes.size())}, device);

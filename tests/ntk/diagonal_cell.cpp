@@ -39,7 +39,7 @@ const std::string kEnclosedNets[] = {
     "dense(8) layernorm residual(dense(8) prelu(per_unit=1) dense(8)) layernorm dense(1)",
 };
 
-// But for rounding, which is not enclosed; beside `unit`, where that is what value matters to.
+// But for rounding, which is not enclosed; beside `unit`, where terms that size cancel.
 bool holds(const Enclosure& of, double value, double unit = 0) {
   constexpr double kRounded = 1e-9;
   return of.lo * (1 - kRounded) - kRounded * unit <= value &&
@@ -48,6 +48,10 @@ bool holds(const Enclosure& of, double value, double unit = 0) {
 
 void check_cell(const std::vector<KernelMap>& maps, double lo, double hi) {
   constexpr int kPoints = 9;
+  // E[phi] of a sum of Gaussians may be 0 at some variance, as selu's is at 1.
+  const bool cancels = std::any_of(maps.begin(), maps.end(), [](const KernelMap& map) {
+    return map.kind == KernelMap::Kind::gaussians;
+  });
   for (int i = 0; i < kPoints; ++i) {
     const double r = std::min(hi, lo * std::pow(hi / lo, i / (kPoints - 1.0)));
     DiagonalCell cell, kept;
@@ -61,7 +65,7 @@ void check_cell(const std::vector<KernelMap>& maps, double lo, double hi) {
       CHECK(holds(cell.k, at.k));
       CHECK(holds(cell.theta, at.theta));
       if (at.k > 0) CHECK(holds(cell.ratio, at.theta / at.k));
-      if (at.k > 0) CHECK(holds(cell.mean, at.mean * at.mean / at.k, 1));
+      if (at.k > 0) CHECK(holds(cell.mean, at.mean * at.mean / at.k, cancels ? 1 : 0));
     }
   }
 }
