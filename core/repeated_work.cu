@@ -41,6 +41,7 @@ RecordedWork::~RecordedWork() {
 }
 
 void RecordedWork::replay() {
+  cuda_check(cudaSetDevice(device_.index()), "cudaSetDevice");
   cuda_check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph_), stream_of(device_)),
              "launch graph");
 }

@@ -32,9 +32,12 @@ struct AdamClock {
         step(state.step.data<double>()) {}
 
   KEEL_HD void tick() const {
-    step[0] += 1;
-    step[1] = lr / (1 - whole_power(beta1, step[0]));
-    step[2] = 1 / std::sqrt(1 - whole_power(beta2, step[0]));
+    // Stored at the end: one power need not wait for the other's.
+    const double n = step[0] + 1, rate = lr / (1 - whole_power(beta1, n));
+    const double correction = 1 / std::sqrt(1 - whole_power(beta2, n));
+    step[0] = n;
+    step[1] = rate;
+    step[2] = correction;
   }
 };
 

@@ -25,8 +25,8 @@ class FusedBlock {
     const Tile& slot = forward_;
     int stage = 0;  // where the next chunk of weights lies, or will
     each([&](Thread& t) {
-      slot.count_step(t);
       forward_.begin(t);
+      slot.count_step(t);  // while what begin() asked for is on its way
     });
     for (int64_t tile = slot.first(); tile < slot.end(); ++tile) {
       each([&](Thread& t) { forward_.load_rows(t, tile); });

@@ -75,9 +75,13 @@ class FusedSum {
       task_.losses[member_] = total;
       if (task_.updates()) update.record.add(member_, static_cast<double>(total));
     } else if (task_.updates()) {
+      // In registers: behind a store to what may be the same memory a load waits for it.
       const double* step = update.clock.step;
-      update.rule.update(total, static_cast<float>(step[1]), static_cast<float>(step[2]),
-                         update.parameters[at], update.first[at], update.second[at]);
+      float p = update.parameters[at], m = update.first[at], v = update.second[at];
+      update.rule.update(total, static_cast<float>(step[1]), static_cast<float>(step[2]), p, m, v);
+      update.parameters[at] = p;
+      update.first[at] = m;
+      update.second[at] = v;
     } else {
       task_.gradients[at] = total;
     }

@@ -147,7 +147,7 @@ class CudaGroup {
 
   template <class T>
   __device__ static bool aligned(const T* address) {
-    return kWhole || reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
+    return kWhole || kWide == 1 || reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
   }
 
   // Calls f(first index, first slot, left) for every run of kWide indices this member may own: of

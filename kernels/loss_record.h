@@ -14,14 +14,14 @@ struct LossRecord {
   double *epoch = nullptr, *row = nullptr, *losses = nullptr;
 
   KEEL_HD void add(int64_t member, double loss) const {
-    double& into = losses[static_cast<int64_t>(epoch[member]) * members + member];
-    const double part = share * loss;
-    into = row[member] == 0 ? part : into + part;
-    row[member] += static_cast<double>(rows);
-    if (row[member] >= static_cast<double>(epoch_rows)) {
-      row[member] = 0;
-      epoch[member] += 1;
-    }
+    // Each read once, ahead of the stores: behind one a GPU would read again what it may be.
+    const double at_epoch = epoch[member], at_row = row[member];
+    double& into = losses[static_cast<int64_t>(at_epoch) * members + member];
+    const double part = share * loss, next = at_row + static_cast<double>(rows);
+    const bool ends = next >= static_cast<double>(epoch_rows);
+    into = at_row == 0 ? part : into + part;
+    row[member] = ends ? 0 : next;
+    if (ends) epoch[member] = at_epoch + 1;
   }
 };
 

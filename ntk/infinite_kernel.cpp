@@ -18,8 +18,10 @@ namespace {
 using std::int64_t;
 
 // A tile's inner products, work space and result stay in a core's second-level cache, and it is
-// small enough for its launch to stay on the thread that runs it. A GPU wants much at once.
-constexpr int64_t kTileRows = 64, kTileCols = 256, kSquare = 128, kGpuTile = 2048;
+// small enough for its launch to stay on the thread that runs it. A GPU wants much at once, but of
+// sums of Gaussians no more than stays short of what a card that drives a display lets a launch
+// take.
+constexpr int64_t kTileRows = 64, kTileCols = 256, kSquare = 128, kGpuTile = 2048, kSumsTile = 512;
 
 /// body(task, scratch) for every task, each thread with a scratch of its own; on a GPU in order.
 /// The calling thread tells how many tasks were taken: after its own, and at the end.
@@ -129,6 +131,8 @@ const InfiniteKernel::Inputs& InfiniteKernel::inputs(const char* tag, const Poin
   return *mine;
 }
 
+int64_t InfiniteKernel::gpu_tile() const { return maps_->has_sums() ? kSumsTile : kGpuTile; }
+
 InfiniteKernel::Scratch InfiniteKernel::scratch(int64_t rows, int64_t cols) const {
   const auto take = [&](int64_t tiles) {
     return Tensor::empty({tiles * rows * cols}, DType::f64, device());
@@ -157,8 +161,8 @@ void InfiniteKernel::tile(const Inputs& a, const Inputs& b, const Block& block, 
 
 void InfiniteKernel::fill(const Inputs& a, const Inputs& b, bool lower, const Tensor& into,
                           const WorkProgress& progress) const {
-  const int64_t rows = device().is_cpu() ? kTileRows : kGpuTile;
-  const int64_t cols = device().is_cpu() ? kTileCols : kGpuTile;
+  const int64_t rows = device().is_cpu() ? kTileRows : gpu_tile();
+  const int64_t cols = device().is_cpu() ? kTileCols : gpu_tile();
   const int64_t n = a.rows(), m = b.rows(), across = blocks_of(m, cols);
   const int64_t tasks = blocks_of(n, rows) * across;
   share_tasks(
@@ -215,7 +219,7 @@ Tensor InfiniteKernel::product(const Points& a, const Tensor& v) const {
                      device());
   if (v.elements() == 0) return Tensor::empty(v.shape(), DType::f64, device());
   constexpr int64_t kMostParts = 64, kMostElements = int64_t{1} << 25;
-  const int64_t size = device().is_cpu() ? kSquare : kGpuTile, blocks = blocks_of(n, size);
+  const int64_t size = device().is_cpu() ? kSquare : gpu_tile(), blocks = blocks_of(n, size);
   const int64_t tiles = blocks * (blocks + 1) / 2;
   const int64_t room = kMostElements / v.elements();
   const int64_t parts =

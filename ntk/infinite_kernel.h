@@ -68,6 +68,7 @@ class InfiniteKernel : public Kernel {
   struct Scratch;
   struct Block;
   const Inputs& inputs(const char* tag, const Points& points) const;
+  std::int64_t gpu_tile() const;  // rows and columns of a tile there
   Scratch scratch(std::int64_t rows, std::int64_t cols) const;
   void tile(const Inputs& a, const Inputs& b, const Block& block, bool lower,
             const Scratch& scratch, const Tensor& into, std::int64_t into_row,
