@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "../nn/transformer_weights.h"
-#include "certify_trained.h"
+#include "certify_tail.h"
 #include "certify_transformer.h"
 #include "output.h"
 #include "progress_bar.h"
@@ -23,7 +23,7 @@ namespace {
 struct CertifyChoice {
   RegressionChoice regression;
   SearchChoice search;
-  std::int64_t pieces = TrainedChoice{}.pieces;
+  std::int64_t pieces = TrainedChoice{}.pieces, member = TrainedChoice{}.member;
   bool tail = false;
 };
 
@@ -195,17 +195,21 @@ void require(const CLI::App& app, const char* name) {
 }
 
 // A net of a SPEC, the end of a larger one, or a transformer.
-int run_weights(const CLI::App& app, const TrainedChoice& choice, Context& context) {
+int run_weights(const CLI::App& app, TrainedChoice choice, Context& context) {
   check_trained(app);
+  SafeTensors file;
   try {
-    const SafeTensors file =
-        choice.tail ? read_tail(choice.weights, choice.modules) : read_safetensors(choice.weights);
+    file = read_choice(choice);
     if (is_transformer(file)) {
       check_transformer(app);
       return run_transformer(file, {choice.weights, choice.data, choice.target, choice.search},
                              context);
     }
-    require(app, "--net");
+    choice.net = net_of(choice.net, file, choice.weights);
+    if (choice.member >= 0) file = member_of(file, choice.member, choice.weights);
+    if (const auto written = file.metadata.find(kStandardiseKey);
+        written != file.metadata.end() && app.count("--standardise") == 0)
+      choice.standardise = written->second;
     return run_trained(file, choice, context);
   } catch (const UsageError&) {
     throw;
@@ -230,6 +234,9 @@ Run declare_certify(CLI::App& app) {
                  "behind the first tanh or sigmoid: what is cut to tighten the bound, 0 for none")
       ->check(check_whole(0, 100000))
       ->capture_default_str();
+  app.add_option("--member", choice->member,
+                 "of --mode trained: which net of an ensemble's --weights, from 0")
+      ->check(check_whole(0, 1000000));
   app.add_flag("--tail", choice->tail,
                "of --mode trained: --net and --modules are what stands at the end of a larger net, "
                "of any kind, whose other tensors are not read");
@@ -238,8 +245,8 @@ Run declare_certify(CLI::App& app) {
       "far from the data; without a Layer Norm or RMSNorm that no residual passes by, or behind a "
       "tanh or sigmoid, there is none. Of --mode empirical nothing is proved.\n--mode trained "
       "bounds the very net of --weights "
-      "(--net SPEC --weights W.safetensors), with no data: give --data, --target and --standardise "
-      "as they were given to `keel train` and everything is in the table's own units, with R^2. Of "
+      "(--net SPEC --weights W.safetensors), with no data. A file of `keel train` says its SPEC, "
+      "and the units that it was trained in; --data and --target of its training give R^2, too. Of "
       "a transformer's file (keel forecast --save-weights) no SPEC is wanted: it bounds every "
       "prediction of any sequence, and --data and --target are a series to judge it by.\n"
       "Bounds are about `centre`: the mean of y for --standardise xy, what a transformer's file "
@@ -247,12 +254,17 @@ Run declare_certify(CLI::App& app) {
   return [choice, &app](Context& context) {
     const RegressionChoice& of = choice->regression;
     if (of.kernel.trained())
-      return run_weights(app,
-                         {of.kernel.net, of.kernel.weights, modules_of(of.kernel), choice->tail,
-                          of.data, of.target, of.standardise, choice->search, choice->pieces},
-                         context);
+      return run_weights(
+          app,
+          {of.kernel.net, of.kernel.weights, modules_of(of.kernel), choice->tail, of.data,
+           of.target, of.standardise, choice->search, choice->pieces, choice->member},
+          context);
+    if (app.count("--weights") > 0 && app.count("--mode") == 0)
+      throw UsageError("usage",
+                       "got --weights, wanted --mode trained, of that net, or --mode empirical, of "
+                       "a regression with its kernel");
     for (const char* name : {"--net", "--data", "--target"}) require(app, name);
-    for (const char* name : {"--pieces", "--tail"})
+    for (const char* name : {"--pieces", "--tail", "--member"})
       if (app.count(name) > 0)
         throw UsageError("usage", fmt::format("{} is for --mode trained", name));
     return run_certify(*choice, context);

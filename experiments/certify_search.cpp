@@ -106,7 +106,7 @@ void check_kept(double found, double bound, const Standardiser& units) {
 }
 
 std::string about_text(const Standardiser& units) {
-  return units.y_mean() == 0 ? "|f(x)|" : fmt::format("|f(x) - {}|", units.y_mean());
+  return units.y_mean() == 0 ? "|f(x)|" : fmt::format("|f(x) - {}|", brief(units.y_mean(), 6));
 }
 
 }  // namespace keel

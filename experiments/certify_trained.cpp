@@ -9,6 +9,7 @@
 
 #include "../ntk/net_bound.h"
 #include "../ntk/tail_sum.h"
+#include "certify_tail.h"
 #include "largest_output.h"
 #include "output.h"
 #include "progress_bar.h"
@@ -165,7 +166,8 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
                      brief_outward(bound.largest() * units.y_scale(), 5, 1)});
   else
     table.push_back({"bound of " + about_text(units), proof_of(bound, spec)});
-  table.push_back({fmt::format("largest found for |x| <= {:g}", choice.search.farthest),
+  table.push_back({fmt::format("largest found for |x| <= {:g}{}", choice.search.farthest,
+                               units.moves_x() ? ", standardised" : ""),
                    brief(largest.value * units.y_scale(), 5)});
   table.push_back({"  at |x|", brief(largest.distance(), 5)});
   if (bound.bounded && bound.largest() > 0)
@@ -214,25 +216,20 @@ void check_trained(const CLI::App& app) {
                                             name));
 }
 
-std::string tail_hint(const TrainedChoice& choice, const Context& context) {
-  Context quiet = context;
-  quiet.options.quiet = true;
-  // Without modules, which an end needs to be read, SPEC alone tells.
-  const auto works = [&](bool tail) {
-    try {
-      const Spec spec = tail ? parse_tail(choice.net) : parse_spec(choice.net);
-      if (choice.modules.empty()) return true;
-      const SafeTensors file =
-          tail ? read_tail(choice.weights, choice.modules) : read_safetensors(choice.weights);
-      trained_net(spec, file, choice.weights, choice.modules, "", quiet);
-      return true;
-    } catch (const Error&) {
-      return false;
-    }
-  };
-  if (choice.tail || works(false) || !works(true)) return "";
-  return choice.modules.empty() ? "; of the end of a larger net: --tail, with its --modules"
-                                : "; as the end of a larger net: --tail";
+// Those of the rows or, without them, of the file that keel wrote.
+Standardiser units_of(TrainingRows& rows, const TrainedChoice& choice, const std::string& columns) {
+  Examples& examples = rows.examples;
+  if (!rows.given && !columns.empty()) {
+    const Standardiser units = Standardiser::of_columns(columns, choice.weights);
+    check<ShapeError>(units.features() == examples.features, "certify",
+                      "{} has the units of {} features and a net of {}, wanted as many",
+                      choice.weights, units.features(), examples.features);
+    examples.x = units.x_in_own_units(examples.x);  // the mean: where the search begins
+    return units;
+  }
+  const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"), examples);
+  if (!columns.empty()) units.check_columns(columns, choice.weights, examples, choice.target);
+  return units;
 }
 
 int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& context) {
@@ -242,17 +239,17 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
   const auto [net, zero_biases, columns] =
       trained_net(spec, file, choice.weights, choice.modules,
                   choice.data.empty() ? "" : choice.standardise, context);
-  const TrainingRows rows(choice, net);
-  const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"),
-                           rows.examples);
-  if (rows.given && !columns.empty())
-    units.check_columns(columns, choice.weights, rows.examples, choice.target);
+  if (const std::string note = note_of_tail(file, choice); choice.tail && !note.empty())
+    context.note(note);
+  TrainingRows rows(choice, net);
+  const Standardiser units = units_of(rows, choice, columns);
   const TrainedFindings found = examine(choice, net, rows, units, context);
 
   if (found.r2 < 0)
-    context.note(
-        "note: R^2 is below 0: if the net was trained on these rows, --target, --standardise or "
-        "the order of columns differ");
+    context.note(columns.empty()
+                     ? "note: R^2 is below 0: if the net was trained on these rows, --target, "
+                       "--standardise or the order of columns differ"
+                     : "note: R^2 is below 0: the net fits these rows worse than their mean does");
   Json numbers = {{"net", spec_text(spec)},
                   {"mode", "trained"},
                   {"weights", choice.weights},
@@ -261,6 +258,7 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
   if (!choice.modules.empty()) numbers["modules"] = choice.modules;
   if (choice.tail) numbers["tail"] = true;
   if (!zero_biases.empty()) numbers["zero_biases"] = zero_biases;
+  if (choice.member >= 0) numbers["member"] = choice.member;
   if (rows.given)
     numbers.update({{"data", choice.data},
                     {"target", choice.target},

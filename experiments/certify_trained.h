@@ -13,16 +13,12 @@ struct TrainedChoice {
   bool tail = false;  ///< of a larger net: anything may stand before it
   std::string data, target, standardise = "x";
   SearchChoice search;
-  std::int64_t pieces = NetBoundOptions{}.pieces;
+  std::int64_t pieces = NetBoundOptions{}.pieces, member = -1;
 };
 
 /// Throws UsageError where `app` was given an option that only kernels have, or lacks one that this
 /// mode needs.
 void check_trained(const CLI::App& app);
-
-/// Of a net that was taken for a whole one, what to add to an error of its file or of
-/// run_trained(): "; ..." where the same SPEC and modules would do with --tail, "" elsewhere.
-std::string tail_hint(const TrainedChoice& choice, const Context& context);
 
 /// `file` is what was read from choice.weights.
 int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& context);

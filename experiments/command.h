@@ -67,6 +67,7 @@ Run declare_certify(CLI::App& app);
 Run declare_forecast(CLI::App& app);
 Run declare_info(CLI::App& app);
 Run declare_ntk(CLI::App& app);
+Run declare_predict(CLI::App& app);
 Run declare_regress(CLI::App& app);
 Run declare_reproduce(CLI::App& app);
 Run declare_train(CLI::App& app);

@@ -62,9 +62,26 @@ Places by_name(const Table& table, const Table& training, std::int64_t target) {
   return places;
 }
 
+// [mean, deviation] of each column, the target's last.
+std::vector<std::array<double, 2>> columns_of(const std::string& text, const std::string& weights) {
+  std::vector<std::array<double, 2>> columns;
+  try {
+    columns = nlohmann::json::parse(text).get<decltype(columns)>();
+  } catch (const nlohmann::json::exception&) {
+  }
+  const bool sound = std::all_of(columns.begin(), columns.end(), [](const auto& column) {
+    return std::isfinite(column[0]) && std::isfinite(column[1]) && column[1] > 0;
+  });
+  if (columns.size() < 2 || !sound)
+    throw DataError(weights, fmt::format("got '{}' for {}, wanted [[mean, deviation], ...]",
+                                         shown(text), kColumnsKey));
+  return columns;
+}
+
 }  // namespace
 
 Examples training_examples(const Table& table, const std::string& target) {
+  if (target.empty()) return gather(table, all_but(table.cols, -1));
   const std::int64_t at = find_column(table, target);
   if (table.cols < 2)
     throw DataError(table.file, "got 1 column, wanted the target and at least one feature");
@@ -140,6 +157,19 @@ Standardiser::Standardiser(Standardise what, const Examples& training)
   }
 }
 
+Standardiser Standardiser::of_columns(const std::string& text, const std::string& weights) {
+  Standardiser result;
+  for (const auto& [mean, scale] : columns_of(text, weights)) result.x_.push_back({mean, scale});
+  result.y_ = result.x_.back();
+  result.x_.pop_back();
+  return result;
+}
+
+bool Standardiser::moves_x() const {
+  return std::any_of(x_.begin(), x_.end(),
+                     [](const Column& column) { return column.mean != 0 || column.scale != 1; });
+}
+
 std::vector<double> Standardiser::x(const Examples& examples) const {
   std::vector<double> result(examples.x.size());
   for (std::size_t i = 0; i < result.size(); ++i) {
@@ -185,14 +215,7 @@ std::string Standardiser::columns() const {
 
 void Standardiser::check_columns(const std::string& text, const std::string& weights,
                                  const Examples& examples, const std::string& target) const {
-  using Columns = std::vector<std::array<double, 2>>;
-  Columns columns;
-  try {
-    columns = nlohmann::json::parse(text).get<Columns>();
-  } catch (const nlohmann::json::exception&) {
-    throw DataError(weights, fmt::format("got '{}' for {}, wanted [[mean, deviation], ...]",
-                                         shown(text), kColumnsKey));
-  }
+  const std::vector<std::array<double, 2>> columns = columns_of(text, weights);
   if (columns.size() != x_.size() + 1)
     throw DataError(weights, fmt::format("is of a net trained on {} features, got {}",
                                          std::ssize(columns) - 1, x_.size()));

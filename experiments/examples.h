@@ -17,7 +17,7 @@ struct Examples {
   std::vector<std::string> names;  ///< one a feature: its header, or "column 3" (from 1)
 };
 
-/// Every column but `target` (a name, or a number from 0) is a feature.
+/// Every column but `target` (a name, or a number from 0) is a feature; with "" every one.
 Examples training_examples(const Table& table, const std::string& target);
 
 /// The same features and target from another table: by name where both have a header, else by
@@ -41,6 +41,12 @@ Standardise parse_standardise(const std::string& text);
 class Standardiser {
  public:
   Standardiser(Standardise what, const Examples& training);
+
+  /// As columns() says it. Throws DataError, naming the file `weights`, where `text` is none of it.
+  static Standardiser of_columns(const std::string& text, const std::string& weights);
+
+  std::int64_t features() const { return std::ssize(x_); }
+  bool moves_x() const;  ///< false where x is left as it is
 
   std::vector<double> x(const Examples& examples) const;  ///< [rows, features]
   std::vector<double> y(const Examples& examples) const;  ///< [rows]
@@ -72,6 +78,7 @@ class Standardiser {
   struct Column {
     double mean = 0, scale = 1;
   };
+  Standardiser() = default;
   const Column& column(std::size_t i) const { return i < x_.size() ? x_[i] : y_; }
   std::vector<Column> x_;
   Column y_;

@@ -32,7 +32,10 @@ std::string device_table(Device chosen) {
   for (Device device : visible_devices()) {
     const DeviceInfo info = describe(device);
     rows.push_back({device.str() + (device == chosen ? " *" : ""), info.name, info.architecture,
-                    fmt::format("{} {}", info.units, device.is_cpu() ? "threads" : "SMs"),
+                    fmt::format("{} {}", info.units,
+                                !device.is_cpu()  ? "SMs"
+                                : info.units == 1 ? "thread"
+                                                  : "threads"),
                     human_bytes(info.total_bytes), human_bytes(info.free_bytes)});
   }
   std::string text = text_table(rows, 3);

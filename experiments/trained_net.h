@@ -16,13 +16,20 @@ struct TrainedNet {
   std::string columns;                   ///< what the file has for kColumnsKey; "" for nothing
 };
 
-/// Of the file of a larger net, what belongs to `modules`, which are its tail (LoadOptions). Throws
-/// keel::Error as read_safetensors().
-SafeTensors read_tail(const std::string& path, const std::vector<std::string>& modules);
+/// SPEC: what was given or, where that is "", what save_weights() wrote into the file. Throws
+/// UsageError where it wrote none.
+std::string net_of(const std::string& given, const SafeTensors& file, const std::string& path);
+
+/// How many nets the file holds: more than one where keel trained an ensemble.
+std::int64_t members_of(const SafeTensors& file);
+
+/// Of an ensemble's file, net s as a file of its own. Throws keel::Error where there is none.
+SafeTensors member_of(const SafeTensors& file, std::int64_t s, const std::string& path);
 
 /// Of this SPEC, batchnorms as they are in evaluation, in float64 on the context's device; how
 /// many features it takes, the file says. `modules` as in LoadOptions. Biases that the file does
-/// not have are zeros, with a note. `path`, where `file` was read, is for messages. Throws
+/// not have are zeros, gains ones, with a note; another, of a file of Flax's or Keras's, says where
+/// their layers' defaults are not SPEC's. `path`, where `file` was read, is for messages. Throws
 /// keel::Error as load_weights(), for an ensemble, and where keel trained the net in other units
 /// than `standardise` ("" for any).
 TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::string& path,

@@ -170,6 +170,18 @@ void become_doubles(const Tensor& tensor, const std::string& path, const std::st
   }
 }
 
+// What begins with these eight bytes instead.
+const char* other_format(std::uint64_t bytes) {
+  const auto begins = [&](std::string_view text) {
+    return std::memcmp(&bytes, text.data(), text.size()) == 0;
+  };
+  if (begins("PK\3\4"))
+    return " (a zip, as torch.save, numpy.savez and Keras's save write, not save_file of "
+           "safetensors)";
+  return begins("\x89HDF") ? " (HDF5, as Keras's save_weights writes, not save_file of safetensors)"
+                           : "";
+}
+
 Tensor read_tensor(std::FILE* file, const Entry& entry, const std::string& path) {
   Tensor tensor = Tensor::empty(entry.shape, entry.format->dtype);
   if (!entry.format->widen) {
@@ -208,11 +220,7 @@ SafeTensors read_safetensors(const std::string& path,
   read_exactly(file.get(), &length, 8, path);
   check(length <= std::min(size - 8, kLargestHeader), kTag,
         "{}: truncated or no safetensors file{}: says its header has {} bytes, the file has {}",
-        path,
-        std::memcmp(&length, "PK\3\4", 4) == 0
-            ? " (a zip, as torch.save writes, not safetensors.torch.save_file)"
-            : "",
-        length, size);
+        path, other_format(length), length, size);
   std::string text(length, '\0');
   read_exactly(file.get(), text.data(), length, path);
   const json header = parse_header(text);

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kKnown =
     "dense(width), relu, leakyrelu(slope=0.01), prelu(slope=0.25, per_unit=0), gelu(tanh=0), "
     "silu(beta=1), tanh, sigmoid, softplus, elu(alpha=1), selu, identity, batchnorm, rmsnorm, "
-    "layernorm, layernorm(affine=0, eps=0) or residual(words)";
+    "layernorm(affine=1, eps=1e-5) or residual(words)";
 constexpr std::string_view kIdentity = "identity", kResidual = "residual";
 constexpr const char* kOfNorm = "affine=0|1 or eps=value";
 

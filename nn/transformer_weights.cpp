@@ -36,8 +36,9 @@ class Notes {
   const std::string& text(const std::string& name) const {
     const auto found = file_.metadata.find(kPrefix + name);
     check(found != file_.metadata.end(), "load_transformer",
-          "{}: got no '{}{}' in its metadata, wanted a file of save_transformer()", path_, kPrefix,
-          name);
+          "{}: got no '{}{}' in its metadata, wanted a file of save_transformer(), "
+          "or of keel forecast --save-weights",
+          path_, kPrefix, name);
     return found->second;
   }
 

@@ -53,9 +53,23 @@ void check_without_effect(const Tensor& values, const std::string& path, const s
         path, bad - all.begin(), name, bad == all.end() ? 0 : *bad, name);
 }
 
+// What a file lacks, and may.
+struct Missing {
+  bool allowed;
+  std::vector<std::string> names;
+
+  // `name` is of a vector: no layer is without its matrix.
+  bool lacks(const WeightsReader& reader, const std::string& name) {
+    if (!allowed || !(reader.lacks_bias(name) || reader.lacks_gain(name))) return false;
+    const std::string there = reader.shown_name(name);
+    if (std::find(names.begin(), names.end(), there) == names.end()) names.push_back(there);
+    return true;
+  }
+};
+
 // As torch.nn.BatchNorm1d's state_dict has it.
 UnitMap take_batch_norm(WeightsReader& reader, const std::string& name, const LayerSpec& layer,
-                        std::int64_t units, const std::string& path) {
+                        std::int64_t units, const std::string& path, Missing& missing) {
   const auto take = [&](std::string_view what) {
     return reader.take(name + std::string(what), {units}).to_vector<double>();
   };
@@ -78,8 +92,10 @@ UnitMap take_batch_norm(WeightsReader& reader, const std::string& name, const La
   }
   std::vector<double> gain, bias;
   if (layer.affine) {
-    gain = take(".weight");
-    bias = take(".bias");
+    // PyTorch's has both or neither.
+    const bool may_lack = reader.of_another_library();
+    if (!(may_lack && missing.lacks(reader, name + ".weight"))) gain = take(".weight");
+    if (!(may_lack && missing.lacks(reader, name + ".bias"))) bias = take(".bias");
   }
   reader.leave(name + ".num_batches_tracked");
   return batch_norm_map(mean, variance, layer.eps, gain, bias);
@@ -118,7 +134,7 @@ std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::st
 
 std::vector<std::string> load_weights(Net& net, const std::string& path,
                                       const LoadOptions& options) {
-  return load_weights(net, read_safetensors(path), path, options);
+  return load_weights(net, read_weights(path), path, options);
 }
 
 std::vector<std::string> load_weights(Net& net, const SafeTensors& file, const std::string& path,
@@ -131,15 +147,15 @@ std::vector<std::string> load_weights(Net& net, const SafeTensors& file, const s
   const std::vector<std::string> names = parameter_names(net, spec, layers);
   const std::vector<BatchNormFold> folds = batch_norm_folds(spec);
   WeightsReader reader(file, path, spec, options.modules);
-  std::vector<std::string> zeros;
+  Missing missing{options.missing_bias == MissingBias::zero, {}};
   Tensor flat = net.flat().to(Device::cpu()).clone();
   for (std::int64_t s = 0; s < net.members(); ++s) {
     for (std::size_t p = 0; p < names.size(); ++p) {
       const auto& entry = net.layout().entries()[p];
       const std::string name = name_in_file(net, names[p], s);
-      if (options.missing_bias == MissingBias::zero && reader.lacks_bias(name)) {
-        fill(net.layout().member_view(flat, p, s), 0);
-        if (std::find(zeros.begin(), zeros.end(), name) == zeros.end()) zeros.push_back(name);
+      if (entry.member.rank() == 1 && missing.lacks(reader, name)) {
+        const bool gain = reader.lacks_gain(name);
+        fill(net.layout().member_view(flat, p, s), gain ? 1 / entry.scale : 0);
         continue;
       }
       const Tensor found = reader.take(name, entry.member);
@@ -155,11 +171,11 @@ std::vector<std::string> load_weights(Net& net, const SafeTensors& file, const s
     for (const BatchNormFold& fold : folds)
       fold_into(net, flat, s, fold,
                 take_batch_norm(reader, name_in_file(net, layers[fold.layer], s), spec[fold.layer],
-                                units_of(net, fold), path));
+                                units_of(net, fold), path, missing));
   }
   reader.finish();
   copy(net.flat(), flat);
-  return zeros;
+  return missing.names;
 }
 
 }  // namespace keel

@@ -20,7 +20,8 @@ void save_weights(const Net& net, const std::string& path,
                   const std::map<std::string, std::string>& notes = {});
 
 /// PyTorch's layers have no bias with `bias=False`: the same function as a bias of zeros, but of
-/// another kernel, and another training. What save_weights() wrote lacks none.
+/// another kernel, and another training. What save_weights() wrote lacks none. Flax's and Keras's
+/// norms may have a bias without a gain, too: one of ones.
 enum class MissingBias { refuse, zero };
 
 struct LoadOptions {
@@ -42,8 +43,9 @@ std::vector<std::string> layer_names(const Spec& spec, const std::vector<std::st
 
 /// Copies a file's tensors (WeightsReader; converted to the net's dtype) into `net`, of the same
 /// layers and members; by the names of PyTorch, Flax or Keras (find_parameter()). A vector that
-/// safetensors.torch.save_model() wrote once for two names is taken for both. Returns the names of
-/// the biases that are missing and became zeros. Throws keel::Error naming the tensor that is
+/// safetensors.torch.save_model() wrote once for two names is taken for both. Returns what is
+/// missing, biases that became zeros and gains that became ones, named as the file names the
+/// others. Throws keel::Error naming the tensor that is
 /// missing, has another shape, is not wanted, or holds a number that is not finite, the batchnorm
 /// that cannot be folded, or both nets, where save_weights() wrote down that the file's is another;
 /// the net is then unchanged.

@@ -63,7 +63,8 @@ void KernelSystem::refuse(int64_t pivot, const std::string& found, double eigenv
   if (std::isfinite(eigenvalue))
     message += fmt::format(", smallest eigenvalue about {:.2g} or less", eigenvalue);
   if (!repeated.empty()) {
-    message += fmt::format("; {} of its input rows repeat an earlier one: ", repeated.size());
+    message +=
+        fmt::format("; {} of its input rows (from 0) are as an earlier one: ", repeated.size());
     for (std::size_t i = 0; i < std::min(kNamed, repeated.size()); ++i)
       message += fmt::format("{}{} = {}", i ? ", " : "", repeated[i].first, repeated[i].second);
     if (repeated.size() > kNamed) message += ", ...";

@@ -40,6 +40,9 @@ TEST_CASE("certify --tail: a norm and a head of a net whose other tensors are no
   const Ran ran = net.certify("layernorm dense(2)", {"--modules", "norm head", "--tail"});
   REQUIRE(ran.code == 0);
   CHECK(ran.err.starts_with("note: " + net.path + " has no head.bias: taken as zeros"));
+  CHECK(ran.err.ends_with("note: " + net.path +
+                          ": taken to stand ahead of 'norm', and not read: 'norm.more.bias', "
+                          "'stem.norm.weight', 'stem.weight'\n"));
   CHECK(ran.out.find("x is what enters 'norm', whatever makes it") != std::string::npos);
   const auto summary = json_of(net.folder / "out/summary.json");
   CHECK(summary["tail"] == true);
@@ -77,22 +80,34 @@ TEST_CASE("certify --tail: named to whoever would need it, and to nobody else") 
     return ran.err.find("--tail") == std::string::npos ? "" : ran.err;
   };
   const std::vector<std::string> modules = {"--modules", "norm head"};
+  const std::string hint =
+      "; as the end of a larger net, whose other layers stand ahead of it: --tail\n";
   CHECK(hinted("layernorm dense(2)", modules)
-            .ends_with("got 'layernorm' (word 1) as the first layer, wanted dense(width); as the "
-                       "end of a larger net: --tail\n"));
+            .ends_with("got 'layernorm' (word 1) as the first layer, wanted dense(width)" + hint));
   CHECK(hinted("layernorm dense(2)", {})
             .ends_with(
                 "wanted dense(width); of the end of a larger net: --tail, with its --modules\n"));
   // A whole net but for what stands before it.
-  CHECK(
-      hinted("dense(2)", {"--modules", "head"})
-          .ends_with("too, which 'dense(2)' does not have; as the end of a larger net: --tail\n"));
+  CHECK(hinted("dense(2)", {"--modules", "head"})
+            .ends_with("too, which 'dense(2)' does not have" + hint));
   // Neither whole nor an end: a shape, a name, a word, a width.
   CHECK(hinted("layernorm dense(3)", modules) == "");
   CHECK(hinted("layernorm dense(2)", {"--modules", "norm hat"}) == "");
   CHECK(hinted("layernorms dense(2)", modules) == "");
   CHECK(hinted("layernorm relu", {}) == "");
   CHECK(hinted("dense(2)", {}) == "");
+  // What was left out may stand within: a PReLU's slopes, statistics, a bias.
+  for (const char* vector : {"act.weight", "bn.running_mean", "head.gamma"}) {
+    const LargerNet within;
+    SafeTensors content;
+    content.tensors.emplace_back("head.weight", Tensor::from(net.weight, {2, 3}));
+    content.tensors.emplace_back(vector, Tensor::full({3}, 7));
+    write_safetensors(within.path, content);
+    const Ran ran = within.certify("dense(2)", {"--modules", "head"});
+    CHECK(ran.code == 1);
+    CHECK_MESSAGE(ran.err.find("which 'dense(2)' does not have") != std::string::npos, ran.err);
+    CHECK_MESSAGE(ran.err.find("--tail") == std::string::npos, ran.err);
+  }
   // A whole net, of which something else is wrong.
   SafeTensors whole;
   whole.tensors.emplace_back("head.weight", Tensor::from(net.weight, {2, 3}));

@@ -59,11 +59,16 @@ struct Trained {
   std::string spec, table, weights = folder / "w.safetensors";
 };
 
-TEST_CASE("certify trained: a proved bound without data, and with it in the table's units") {
+TEST_CASE("certify trained: a proved bound in the table's units, without the table and with it") {
   for (const char* standardise : {"x", "xy"}) {
     CAPTURE(standardise);
     const Trained net(kNet, standardise);
-    Ran ran = net.certify({"--quiet"});
+    // Of a file that says nothing of units they are those that the net sees.
+    SafeTensors anonymous = read_safetensors(net.weights);
+    anonymous.metadata.erase("keel.columns");
+    anonymous.metadata.erase("keel.standardise");
+    write_safetensors(net.folder / "anonymous.safetensors", anonymous);
+    Ran ran = net.certify({"--quiet", "--weights", net.folder / "anonymous.safetensors"});
     REQUIRE(ran.err == "");
     const auto own = net.summary();
     CHECK(own["bounded"] == true);
@@ -93,6 +98,18 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
       CHECK(ran.err.find(*target == 'y' ? "feature a has mean " : "feature y has mean ") !=
             std::string::npos);
     }
+    ran = run_keel({"certify", "--mode", "trained", "--weights", net.weights, "--out",
+                    net.folder / "out", "--device", "cpu", "--directions", "16", "--steps", "5"});
+    CHECK(ran.err == "");
+    REQUIRE(ran.code == 0);
+    CHECK(ran.out.find("largest found for |x| <= 1e+06, standardised ") != std::string::npos);
+    const auto by_file = net.summary();
+    CHECK(by_file["net"] == net.spec);
+    // --standardise, too, is what the file says.
+    ran = net.certify({"--data", net.table, "--target", "y"});
+    CHECK(ran.err == "");
+    for (const char* name : {"interval", "bound", "centre"})
+      CHECK(by_file[name] == net.summary()[name]);
     ran = net.certify({"--data", net.table, "--target", "y", "--standardise", standardise});
     REQUIRE(ran.code == 0);
     CHECK(ran.out.find("proved: f(x) is never outside") != std::string::npos);
@@ -113,8 +130,8 @@ TEST_CASE("certify trained: a proved bound without data, and with it in the tabl
       shown("|f(x) - ", "|f(x) - %lf| is at most %lf", &centre_shown, &bound_shown);
     CHECK(low_shown <= in_units["interval"][0].get<double>());
     CHECK(high_shown >= in_units["interval"][1].get<double>());
-    CHECK(centre_shown + bound_shown >= in_units["interval"][1].get<double>());
-    CHECK(centre_shown - bound_shown <= in_units["interval"][0].get<double>());
+    CHECK(std::abs(centre_shown - in_units["centre"].get<double>()) <= 1e-5 * centre_shown);
+    CHECK(bound_shown >= in_units["bound"].get<double>());
     CHECK(in_units["data_fit_r2"].get<double>() > 0.9);
     CHECK(in_units["train_rows"] == 40);
     CHECK(in_units["largest_found"].get<double>() <= in_units["bound"].get<double>());
@@ -232,10 +249,42 @@ TEST_CASE("certify trained: a note where the net does not fit the rows") {
     CHECK(reordered(net.folder / "older.safetensors").code == (*text ? 1 : 0));
   }
   CHECK(net.certify({"--data", net.table, "--target", "y"}).err == "");
-  CHECK(net.certify({}).err ==
+  CHECK(net.certify({}).err == "");
+  older.metadata.erase("keel.columns");
+  write_safetensors(net.folder / "older.safetensors", older);
+  CHECK(net.certify({"--weights", net.folder / "older.safetensors"}).err ==
         fmt::format("note: {} is of a net that keel trained with --standardise x: without --data "
                     "these are that table's standardised units\n",
-                    net.weights));
+                    net.folder / "older.safetensors"));
+  older.metadata["keel.columns"] = "[[0, 1], [0, 1]]";
+  write_safetensors(net.folder / "older.safetensors", older);
+  CHECK(net.certify({"--weights", net.folder / "older.safetensors"})
+            .err.find("has the units of 1 features and a net of 2") != std::string::npos);
+}
+
+TEST_CASE("certify trained: a net of an ensemble") {
+  const TemporaryFolder folder;
+  const Net all(kNet, 2, {.members = 2, .seed = 5});
+  save_weights(all, folder / "all.safetensors");
+  SafeTensors one;
+  for (const auto& [name, tensor] : read_safetensors(folder / "all.safetensors").tensors)
+    if (name.starts_with("member1.")) one.tensors.emplace_back(name.substr(8), tensor);
+  write_safetensors(folder / "one.safetensors", one);
+  const auto intervals = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {
+        "certify",  "--mode", "trained",      "--net", kNet,      "--out", folder / "o",
+        "--device", "cpu",    "--directions", "8",     "--steps", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = run_keel(arguments);
+    return ran.code == 0 ? json_of(folder / "o/summary.json")["intervals"].dump() : ran.err;
+  };
+  const std::string of_member =
+      intervals({"--weights", folder / "all.safetensors", "--member", "1"});
+  CHECK(of_member == intervals({"--weights", folder / "one.safetensors"}));
+  CHECK(of_member != intervals({"--weights", folder / "all.safetensors", "--member", "0"}));
+  CHECK(intervals({"--weights", folder / "one.safetensors", "--member", "0"}) == of_member);
+  CHECK(intervals({"--weights", folder / "all.safetensors", "--member", "2"})
+            .find("got member 2, wanted one of its 2, from 0") != std::string::npos);
 }
 
 TEST_CASE("certify trained: what makes no sense is refused in one line") {
@@ -285,15 +334,23 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
   CHECK(run_keel({"certify", "--data", net.table, "--target", "y"}).err ==
         "keel: usage: --net is required\n");
   save_weights(Net(kNet, 2), net.weights);
-  CHECK(run_keel({"certify", "--mode", "trained", "--weights", net.weights}).err ==
-        "keel: usage: --net is required\n");
+  SafeTensors anonymous = read_safetensors(net.weights);
+  anonymous.metadata.clear();
+  write_safetensors(net.weights, anonymous);
+  ran = run_keel({"certify", "--mode", "trained", "--weights", net.weights});
+  CHECK(ran.code == 2);
+  CHECK(ran.err ==
+        "keel: usage: --net is required: " + net.weights + " does not say what it is of\n");
+  ran = run_keel({"certify", "--net", kNet, "--weights", net.weights});
+  CHECK(ran.code == 2);
+  CHECK(ran.err.find("wanted --mode trained") != std::string::npos);
   ran = run_keel({"certify", "--net", kNet, "--mode", "trained", "--modules", "fc1"});
   CHECK(ran.code == 2);
   CHECK(ran.err.find("needs --weights") != std::string::npos);
   CHECK(run_keel(
             {"regress", "--net", kNet, "--mode", "trained", "--data", net.table, "--target", "y"})
             .code == 2);
-  CHECK(run_keel({"certify", "--help"}).out.find("as they were given to `keel train`") !=
+  CHECK(run_keel({"certify", "--help"}).out.find("A file of `keel train` says its SPEC") !=
         std::string::npos);
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("forecast of weights: refusals are one line, and leave nothing") {
   write_safetensors(kept.weights, other);
   CHECK(said({}, 1) == "keel: load_transformer: " + kept.weights +
                            ": got no 'transformer.length' in its metadata, wanted a file of "
-                           "save_transformer()\n");
+                           "save_transformer(), or of keel forecast --save-weights\n");
   CHECK(said({"--weights", kept.data.table}, 2).starts_with("keel: usage: --weights"));
 }
 

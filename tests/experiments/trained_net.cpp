@@ -98,12 +98,36 @@ TEST_CASE("certify trained: a file of Flax's is the same net, whole or from its 
   const auto note_of = [&](const std::string& norm) {
     return certify("dense(4) " + norm + " gelu(tanh=1) dense(2)", flax, {"--modules", names}).err;
   };
+  const std::string note =
+      "note: " + flax +
+      " has another library's names: unless its layers were told otherwise, SPEC wants ";
   CHECK(note_of("layernorm") ==
-        "note: " + flax +
-            " has Flax's or Keras's names, whose norms have an eps of 1e-6 or 1e-3 unless told "
-            "otherwise, and 'layernorm' has PyTorch's: layernorm(eps=value)\n");
+        note + "layernorm(eps=1e-6) in Flax; layernorm(eps=1e-3) in Keras\n");
   CHECK(note_of("layernorm(eps=1e-6)") == "");
   CHECK(certify(spec, ours, {}).err == "");
+  CHECK(certify("dense(4) layernorm(eps=1e-6) gelu dense(2)", flax, {"--modules", names}).err ==
+        note + "gelu(tanh=1) in Flax\n");
+  CHECK(
+      certify("dense(4) layernorm(eps=1e-6) leakyrelu dense(2)", flax, {"--modules", names}).err ==
+      note + "leakyrelu(slope=0.3), or 0.2 of \"leaky_relu\" in Keras\n");
+  // Where a gamma says that it is Keras's, or params that it is Flax's, the other is not named.
+  const auto renamed = [&](const std::function<std::string(std::string)>& rename) {
+    SafeTensors other;
+    for (const auto& [name, tensor] : content.tensors)
+      other.tensors.emplace_back(rename(name), tensor);
+    write_safetensors(folder / "other.safetensors", other);
+    return "note: " + folder / "other.safetensors" + note.substr(6 + flax.size());
+  };
+  const std::string of_keras = renamed([](std::string name) {
+    return name.ends_with("scale") ? name.substr(0, name.size() - 5) + "gamma" : name;
+  });
+  CHECK(certify("dense(4) layernorm gelu dense(2)", folder / "other.safetensors",
+                {"--modules", names})
+            .err == of_keras + "layernorm(eps=1e-3) in Keras\n");
+  const std::string of_flax = renamed([](const std::string& name) { return "params/" + name; });
+  CHECK(certify("dense(4) layernorm gelu dense(2)", folder / "other.safetensors",
+                {"--modules", "params/Dense_0 params/LayerNorm_0 params/Dense_1"})
+            .err == of_flax + "layernorm(eps=1e-6), gelu(tanh=1) in Flax\n");
   // --modules is for files that keel has not written.
   SafeTensors anonymous = read_safetensors(ours);
   anonymous.metadata.clear();

@@ -155,7 +155,9 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
         "truncated or no safetensors file: says its header has 2338328219631577204 bytes, the file "
         "has 27");
   CHECK(message("PK\3\4 and so on")
-            .starts_with("truncated or no safetensors file (a zip, as torch.save writes, "));
+            .starts_with("truncated or no safetensors file (a zip, as torch.save, "));
+  CHECK(message("\x89HDF\r\n\x1a\n and so on")
+            .starts_with("truncated or no safetensors file (HDF5, as Keras's save_weights "));
   CHECK(message(with_length("{garbage}")) == "the header is no JSON object");
   CHECK(message(with_length(std::string("{}\0{}", 5))) == "the header is no JSON object");
   CHECK(message(with_length("[1, 2]")) == "the header is no JSON object");

@@ -152,7 +152,7 @@ TEST_CASE("spec: errors quote the wrong word") {
         "spec: unknown layer 'layernrom' (word 2), wanted dense(width), relu, "
         "leakyrelu(slope=0.01), prelu(slope=0.25, per_unit=0), gelu(tanh=0), silu(beta=1), "
         "tanh, sigmoid, softplus, elu(alpha=1), selu, identity, batchnorm, rmsnorm, "
-        "layernorm, layernorm(affine=0, eps=0) or residual(words)");
+        "layernorm(affine=1, eps=1e-5) or residual(words)");
   for (const char* slope : {"-0.1", "1.5", "nan", "", "x"})
     CHECK(message(fmt::format("dense(8) leakyrelu(slope={}) dense(1)", slope).c_str()) ==
           fmt::format("spec: got slope '{0}' in 'leakyrelu(slope={0})' (word 2), wanted a number "

@@ -81,7 +81,8 @@ TEST_CASE("transformer's file: what is none is refused, with the path and the re
   using S = SafeTensors;
   CHECK(said([](S&) {}) == "no error");
   CHECK(said([](S& s) { s.metadata.clear(); }) ==
-        "got no 'transformer.length' in its metadata, wanted a file of save_transformer()");
+        "got no 'transformer.length' in its metadata, wanted a file of save_transformer(), "
+        "or of keel forecast --save-weights");
   CHECK(said([](S& s) { s.metadata["transformer.width"] = "4x"; }) ==
         "got '4x' for transformer.width, wanted a whole number");
   CHECK(said([](S& s) { s.metadata["transformer.seeds"] = "1,,2"; }) ==

@@ -55,10 +55,10 @@ TEST_CASE("repeated rows are refused by number without a ridge, and welcome with
       CHECK(error.pivot() == 2);
       CHECK(error.repeated_rows() == NotPositiveDefinite::Pairs{{2, 0}, {4, 1}, {5, 0}, {7, 6}});
       const std::string said = error.what();
-      CHECK(
-          said.starts_with("regression: Theta of 8 rows is singular, pivot 2 (from 0); 4 of its "
-                           "input rows repeat an earlier one: 2 = 0, 4 = 1, 5 = 0, 7 = 6; a "
-                           "ridge of "));
+      CHECK(said.starts_with(
+          "regression: Theta of 8 rows is singular, pivot 2 (from 0); 4 of its "
+          "input rows (from 0) are as an earlier one: 2 = 0, 4 = 1, 5 = 0, 7 = 6; a "
+          "ridge of "));
       // What it advises holds.
       const double ridge = std::stod(said.substr(said.find("ridge of ") + 9));
       const Regression again(kernel_of(1, 1), x, y,
