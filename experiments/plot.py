@@ -46,6 +46,9 @@ COLUMNS = {
 }
 NETS = {"standard": "Standard", "ln_first": "LN first", "ln_second": "LN second",
         "ln_every": "LN every"}
+PARAMETERISATIONS = {"standard": "standard parameterisation", "ntk": "NTK parameterisation"}
+CORNERS = {"bottom": 0.05, "top": 0.94}  # of a panel, on its right: the height of a label there
+LABEL_WIDTH, LABEL_HEIGHT = 0.37, 0.18  # what a label takes of a panel's corner, with room around it
 
 
 def training_points(folder):
@@ -76,12 +79,22 @@ def load(folder):
     return curves, training_points(folder), exponents, summary
 
 
-def label_corner(panels, limits):
-    """Height and alignment of the right-hand corner that a row's bands stay out of."""
-    corner = limits[0] + 0.22 * (limits[1] - limits[0])
-    crossed = any(x > 0.3 * panel["x"][-1] and min(mean, low) < corner for panel in panels
-                  for x, mean, low in zip(panel["x"], panel["mean"], panel["ci_low"]))
-    return (0.94, "top") if crossed else (0.05, "bottom")
+def points_beneath(curve, limits, corner):
+    """How many points of a curve, or of its band, lie beneath a label in that corner."""
+    left = curve["x"][-1] - LABEL_WIDTH * (curve["x"][-1] - curve["x"][0])
+    height = LABEL_HEIGHT * (limits[1] - limits[0])
+    low, high = ((limits[0], limits[0] + height) if corner == "bottom" else
+                 (limits[1] - height, limits[1]))
+    return sum(x > left and max(mean, above) > low and min(mean, below) < high for x, mean, below, above in
+               zip(curve["x"], curve["mean"], curve["ci_low"], curve["ci_high"]))
+
+
+def label_corners(row, limits):
+    """The corner of each panel with the fewest points beneath its label; of equals the one that is best for the
+    whole row, so that its labels are level where they can be."""
+    beneath = [{corner: points_beneath(curve, limits, corner) for corner in CORNERS} for curve in row]
+    of_row = {corner: sum(panel[corner] for panel in beneath) for corner in CORNERS}
+    return [min(CORNERS, key=lambda corner: (panel[corner], of_row[corner])) for panel in beneath]
 
 
 def draw_panel(axes, curve, points, exponent, corner):
@@ -91,8 +104,8 @@ def draw_panel(axes, curve, points, exponent, corner):
     axes.plot(curve["x"], curve["mean"], color=CURVE, zorder=3)
     axes.set_xlim(curve["x"][0], curve["x"][-1])
     if exponent is not None:
-        axes.text(0.97, corner[0], rf"$|f|\sim|x|^{{{abs(round(exponent, 2)):.2f}}}$", ha="right",
-                  va=corner[1], transform=axes.transAxes, fontsize=7, color="#444444", zorder=5)
+        axes.text(0.97, CORNERS[corner], rf"$|f|\sim|x|^{{{abs(round(exponent, 2)):.2f}}}$", ha="right",
+                  va=corner, transform=axes.transAxes, fontsize=7, color="#444444", zorder=5)
 
 
 def legend_below(figure, handles):
@@ -118,8 +131,8 @@ def draw_curves(figure_name, folder):
             if key not in curves or dataset not in points:
                 sys.exit(f"plot.py: {folder} has no curve of {', '.join(key)}")
         limits = row_limits(points[dataset][1])
-        corner = label_corner([curves[key] for key in keys], limits)
-        for axes, key in zip(row, keys):
+        corners = label_corners([curves[key] for key in keys], limits)
+        for axes, key, corner in zip(row, keys, corners):
             draw_panel(axes, curves[key], points[dataset], exponents.get(key), corner)
         row[0].set_ylim(*limits)
     seeds = summary.get("seeds", "?")
@@ -134,8 +147,8 @@ def draw_kernels(_, folder):
     """Figure 2: a panel a net and kernel, each with a colour bar of its own."""
     seeds, end = from_summary(folder, lambda summary: (summary["seeds"], summary["grid_range"][1]))
     mean = "1 seed" if seeds == 1 else f"mean of {seeds} seeds"
-    rows = [("standard_empirical", f"standard,\n{mean}"), ("standard_infinite", "standard,\nlimit"),
-            ("ntk_empirical", f"NTK,\n{mean}"), ("ntk_infinite", "NTK,\nlimit")]
+    kinds = {"empirical": mean, "infinite": "infinite width"}
+    rows = [(f"{name}_{kind}", label) for name in PARAMETERISATIONS for kind, label in kinds.items()]
     figure, grid = plt.subplots(len(rows), len(NETS), figsize=(7.0, 6.5), sharex=True, sharey=True)
     for axes, title in zip(grid[0], NETS.values()):
         axes.set_title(title, pad=11)
@@ -163,7 +176,10 @@ def draw_kernels(_, folder):
             axes.set_yticks([-20, 0, 20])
         axes_row[0].set_ylabel(f"{label}\n$x$", labelpad=1)
     figure.align_ylabels(grid[:, 0])
-    figure.subplots_adjust(left=0.1, right=0.95, top=0.95, bottom=0.055, wspace=0.42, hspace=0.2)
+    figure.subplots_adjust(left=0.125, right=0.95, top=0.95, bottom=0.055, wspace=0.42, hspace=0.2)
+    for pair, name in zip(grid[:, 0].reshape(-1, len(kinds)), PARAMETERISATIONS.values()):
+        middle = (pair[0].get_position().y1 + pair[-1].get_position().y0) / 2
+        figure.text(0.006, middle, name, rotation=90, ha="left", va="center", fontsize=9)
     return figure
 
 

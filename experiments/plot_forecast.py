@@ -1,14 +1,14 @@
 """What `keel forecast` wrote: drawn by plot.py."""
 
-import math
 import os
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from plot_input import from_summary, rows_of
-from plot_style import BAND, CURVE, POINTS, SHADE
+from plot_style import BAND, CURVE, HELD_OUT, POINTS, SHADE
 
 PANELS = "one_step", "rollout"
 
@@ -32,21 +32,23 @@ def draw(axes, rows, means, deviations):
     axes.plot(rows, means, color=CURVE, marker="." if len(rows) == 1 else None, zorder=3)
 
 
+def outward(value, side):
+    """Five digits as the command's table has them: rounded down where `side` is -1, up where it is 1."""
+    exact = Decimal(value)
+    unit = Decimal(1).scaleb(exact.adjusted() - 4)
+    return f"{float(exact.quantize(unit, ROUND_FLOOR if side < 0 else ROUND_CEILING)):,.5g}"
+
+
 def proved_text(interval):
-    """Rounded outward, to three or four digits of its width."""
     if interval is None:
-        return "no Layer Norm: nothing is proved"
-    low, high = interval
-    digits = 3 - math.floor(math.log10(max(high - low, 1e-300)))
-    step = 10.0 ** -digits
-    low, high = math.floor(low / step) * step, math.ceil(high / step) * step
-    return f"proved: never outside [{low:,.{max(0, digits)}f}, {high:,.{max(0, digits)}f}]"
+        return "nothing is proved:\nno norm that nothing passes by"
+    return f"proved: never outside\n[{outward(interval[0], -1)}, {outward(interval[1], 1)}]"
 
 
 def outside_text(means, limits):
     """How many of the predictions the panel does not show; none where it shows them all."""
     outside = sum(not limits[0] <= mean <= limits[1] for mean in means)
-    return f"{outside} of {len(means)} predictions are outside this picture" if outside else ""
+    return f"{outside} of {len(means)} predictions are\noutside this picture" if outside else ""
 
 
 def draw_forecast(_, folder):
@@ -66,7 +68,9 @@ def draw_forecast(_, folder):
     reach = 0.6 * (max(shown) - min(shown)) or 1
     for axes, kind in zip(grid[0], panels):
         axes.axvspan(begin, trained - 0.5, color=SHADE, lw=0, zorder=0)
-        axes.plot(range(begin, len(series)), shown, color=POINTS, lw=0.9, zorder=4)
+        axes.plot(range(begin, trained), series[begin:trained], color=POINTS, lw=0.9, zorder=4)
+        # From the row before, so that the line does not break.
+        axes.plot(range(trained - 1, len(series)), series[trained - 1:], color=HELD_OUT, lw=0.9, zorder=4)
         draw(axes, *kinds[kind])
         if kind == "rollout":
             draw(axes, *kinds["forecast"])
@@ -84,10 +88,13 @@ def draw_forecast(_, folder):
                      transform=grid[0, -1].transAxes, fontsize=7, color="#444444", zorder=5)
     figure.subplots_adjust(left=0.09, right=0.99, top=0.92, bottom=0.255, wspace=0.06)
     mean = "prediction of 1 seed" if seeds == 1 else f"mean of {seeds} seeds"
-    handles = [Line2D([], [], color=CURVE, label=mean),
-               Patch(color=BAND, label="± their standard deviation"),
-               Line2D([], [], color=POINTS, lw=0.9, label="the series"),
-               Patch(color=SHADE, label=known)]
-    figure.legend(handles=handles if seeds > 1 else [handles[0], *handles[2:]],
-                  loc="lower center", ncol=4, frameon=False, handlelength=1.6, columnspacing=1.8)
+    handles = [Line2D([], [], color=CURVE, label=mean)]
+    if seeds > 1:
+        handles.append(Patch(color=BAND, label="± their standard deviation"))
+    handles.append(Line2D([], [], color=POINTS, lw=0.9, label="the series"))
+    if trained < len(series):
+        handles.append(Line2D([], [], color=HELD_OUT, lw=0.9, label="held out"))
+    handles.append(Patch(color=SHADE, label=known))
+    figure.legend(handles=handles, loc="lower center", ncol=len(handles), frameon=False, handlelength=1.6,
+                  columnspacing=1.8)
     return figure

@@ -1,4 +1,4 @@
-// What rounding does to a kernel of infinite width (docs/kernels.md, "Why").
+// What rounding does to a kernel of infinite width (docs/kernels.md, "Rounding").
 #pragma once
 
 #include <vector>
