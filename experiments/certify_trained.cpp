@@ -217,18 +217,16 @@ void check_trained(const CLI::App& app) {
 }
 
 // Those of the rows or, without them, of the file that keel wrote.
-Standardiser units_of(TrainingRows& rows, const TrainedChoice& choice, const std::string& columns) {
+Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const TrainedChoice& choice) {
   Examples& examples = rows.examples;
-  if (!rows.given && !columns.empty()) {
-    const Standardiser units = Standardiser::of_columns(columns, choice.weights);
-    check<ShapeError>(units.features() == examples.features, "certify",
-                      "{} has the units of {} features and a net of {}, wanted as many",
-                      choice.weights, units.features(), examples.features);
+  if (!rows.given && !trained.columns.empty()) {
+    const Standardiser units = units_of_file(trained, choice.weights);
     examples.x = units.x_in_own_units(examples.x);  // the mean: where the search begins
     return units;
   }
   const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"), examples);
-  if (!columns.empty()) units.check_columns(columns, choice.weights, examples, choice.target);
+  if (!trained.columns.empty())
+    units.check_columns(trained.columns, choice.weights, examples, choice.target);
   return units;
 }
 
@@ -236,17 +234,17 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
   const Spec spec = choice.tail ? parse_tail(choice.net) : parse_spec(choice.net);
-  const auto [net, zero_biases, columns] =
-      trained_net(spec, file, choice.weights, choice.modules,
-                  choice.data.empty() ? "" : choice.standardise, context);
+  const TrainedNet trained = trained_net(spec, file, choice.weights, choice.modules,
+                                         choice.data.empty() ? "" : choice.standardise, context);
   if (const std::string note = note_of_tail(file, choice); choice.tail && !note.empty())
     context.note(note);
+  const Net& net = trained.net;
   TrainingRows rows(choice, net);
-  const Standardiser units = units_of(rows, choice, columns);
+  const Standardiser units = units_of(rows, trained, choice);
   const TrainedFindings found = examine(choice, net, rows, units, context);
 
   if (found.r2 < 0)
-    context.note(columns.empty()
+    context.note(trained.columns.empty()
                      ? "note: R^2 is below 0: if the net was trained on these rows, --target, "
                        "--standardise or the order of columns differ"
                      : "note: R^2 is below 0: the net fits these rows worse than their mean does");
@@ -257,7 +255,7 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
                   {"outputs", net.output_width()}};
   if (!choice.modules.empty()) numbers["modules"] = choice.modules;
   if (choice.tail) numbers["tail"] = true;
-  if (!zero_biases.empty()) numbers["zero_biases"] = zero_biases;
+  if (!trained.zero_biases.empty()) numbers["zero_biases"] = trained.zero_biases;
   if (choice.member >= 0) numbers["member"] = choice.member;
   if (rows.given)
     numbers.update({{"data", choice.data},

@@ -81,12 +81,13 @@ std::vector<std::array<double, 2>> columns_of(const std::string& text, const std
 }  // namespace
 
 Examples training_examples(const Table& table, const std::string& target) {
-  if (target.empty()) return gather(table, all_but(table.cols, -1));
   const std::int64_t at = find_column(table, target);
   if (table.cols < 2)
     throw DataError(table.file, "got 1 column, wanted the target and at least one feature");
   return gather(table, all_but(table.cols, at));
 }
+
+Examples without_target(const Table& table) { return gather(table, all_but(table.cols, -1)); }
 
 std::string order_note(const Table& table, const Table& training) {
   if (table.names.empty() == training.names.empty()) return "";
@@ -155,6 +156,12 @@ Standardiser::Standardiser(Standardise what, const Examples& training)
       constant_.push_back(col);
     if (what != Standardise::none) x_[col] = column;
   }
+}
+
+Standardiser Standardiser::none(std::int64_t features) {
+  Standardiser result;
+  result.x_.resize(static_cast<std::size_t>(features));
+  return result;
 }
 
 Standardiser Standardiser::of_columns(const std::string& text, const std::string& weights) {

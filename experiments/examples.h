@@ -17,8 +17,11 @@ struct Examples {
   std::vector<std::string> names;  ///< one a feature: its header, or "column 3" (from 1)
 };
 
-/// Every column but `target` (a name, or a number from 0) is a feature; with "" every one.
+/// Every column but `target` (a name, or a number from 0) is a feature.
 Examples training_examples(const Table& table, const std::string& target);
+
+/// Every column is a feature.
+Examples without_target(const Table& table);
 
 /// The same features and target from another table: by name where both have a header, else by
 /// place. The target may be absent from it. Throws DataError naming what is missing.
@@ -41,6 +44,9 @@ Standardise parse_standardise(const std::string& text);
 class Standardiser {
  public:
   Standardiser(Standardise what, const Examples& training);
+
+  /// Leaves everything as it is.
+  static Standardiser none(std::int64_t features);
 
   /// As columns() says it. Throws DataError, naming the file `weights`, where `text` is none of it.
   static Standardiser of_columns(const std::string& text, const std::string& weights);

@@ -26,7 +26,10 @@ struct PredictChoice {
 
 // The rows of --data or --x, and y where there is one.
 Examples examples_of(const PredictChoice& choice) {
-  if (choice.x.empty()) return training_examples(read_table(choice.data), choice.target);
+  if (choice.x.empty()) {
+    const Table table = read_table(choice.data);
+    return choice.target.empty() ? without_target(table) : training_examples(table, choice.target);
+  }
   Tensor x = read_npy(choice.x);
   if (x.rank() == 1) x = x.reshape({x.size(0), 1});
   check<ShapeError>(x.rank() == 2 && x.size(1) >= 1, "predict", "{} holds {}, wanted [n, features]",
@@ -41,12 +44,12 @@ Examples examples_of(const PredictChoice& choice) {
 // The units that keel trained in, `standardise`, or none.
 Standardiser units_of_weights(const TrainedNet& trained, const std::string& standardise,
                               const PredictChoice& choice, const Examples& examples) {
-  if (standardise == "none") return {Standardise::none, examples};
+  if (standardise == "none") return Standardiser::none(examples.features);
   check(!trained.columns.empty(), "predict",
         "{} is of a net that keel trained with --standardise {} and does not say by what: wanted "
         "{} in its metadata",
         choice.weights, shown(standardise), kColumnsKey);
-  return Standardiser::of_columns(trained.columns, choice.weights);
+  return units_of_file(trained, choice.weights);
 }
 
 /// Of every net of the file: [rows, outputs], in y's own units, float64 on the CPU.
@@ -65,7 +68,7 @@ Predictions predict_all(const PredictChoice& choice, const SafeTensors& file,
   const std::string standardise = written == file.metadata.end() ? "none" : written->second;
   Predictions result;
   result.net = spec_text(spec);
-  Context once = context;  // notes
+  Context once = context;  // what is noted of one member is so of all
   for (std::int64_t s = 0; s < members_of(file); ++s, once.options.quiet = true) {
     const TrainedNet trained = trained_net(spec, member_of(file, s, choice.weights), choice.weights,
                                            modules, standardise, once);
@@ -100,7 +103,7 @@ Tensor as_array(const Predictions& predictions) {
   return stacked;
 }
 
-// By member, of nets of one output.
+// By member; of a row its outputs, one after another.
 MemberRows as_rows(const Predictions& predictions) {
   MemberRows rows;
   for (const Tensor& one : predictions.by_member) rows.push_back(one.to_vector<double>());

@@ -5,7 +5,6 @@
 #include "../nn/batch_norm_fold.h"
 #include "../nn/weights.h"
 #include "../nn/weights_reader.h"
-#include "examples.h"
 
 namespace keel {
 namespace {
@@ -172,6 +171,14 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
                     "these are that table's standardised units",
                     path, shown(written->second)));
   return result;
+}
+
+Standardiser units_of_file(const TrainedNet& trained, const std::string& path) {
+  Standardiser units = Standardiser::of_columns(trained.columns, path);
+  check<ShapeError>(units.features() == trained.net.input_width(), "weights",
+                    "{} has the units of {} features and a net of {}, wanted as many", path,
+                    units.features(), trained.net.input_width());
+  return units;
 }
 
 }  // namespace keel

@@ -7,6 +7,7 @@
 #include "../nn/net.h"
 #include "../nn/safetensors.h"
 #include "command.h"
+#include "examples.h"
 
 namespace keel {
 
@@ -35,5 +36,9 @@ SafeTensors member_of(const SafeTensors& file, std::int64_t s, const std::string
 TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::string& path,
                        const std::vector<std::string>& modules, const std::string& standardise,
                        const Context& context);
+
+/// The units of `columns`, which the file has. Throws keel::Error where these are not of as many
+/// features as the net.
+Standardiser units_of_file(const TrainedNet& trained, const std::string& path);
 
 }  // namespace keel

@@ -259,6 +259,8 @@ run_commands() {
   once certify certify --net "$infinite" "${table[@]}" --ridge-relative 1e-2 --directions 32 --steps 5
   once train train --net "$net" "${table[@]}" --epochs 20 --seeds 2 --save "$to/train/predictions.csv" \
     --save-weights "$to/train/weights.safetensors"
+  # Of the CPU's weights: those of another device differ as the trainings do.
+  once predict predict --weights "$out/cpu/train/weights.safetensors" "${table[@]}" --save "$to/predict/predictions.csv"
   # Small, as its search asks for thousands of sequences. Without its weights: the bias of keys has no derivative but rounding, of
   # which Adam makes whole steps.
   once forecast forecast --data "$out/inputs/data.csv" --target a --length 3 --width 8 --heads 2 --hidden 8 --blocks 1 --batch 4 \

@@ -145,6 +145,12 @@ TEST_CASE("predict: another library's net is the function that its SPEC says") {
   const Table table = read_table(given.folder / "y.csv");
   CHECK(table.names == std::vector<std::string>{"row", "output_0", "output_1", "output_2"});
   CHECK(table.at(4, 3) == read_npy(y).to_vector<double>()[14]);
+  // Of no rows none.
+  write_npy(x, Tensor::zeros({0, 2}, DType::f64));
+  REQUIRE(
+      given.predict({"--net", spec, "--weights", flax, "--modules", "a n b", "--x", x, "--save", y})
+          .code == 0);
+  CHECK(read_npy(y).shape() == Shape{0, 3});
   // A default of theirs that SPEC leaves to PyTorch is said once.
   CHECK(given
             .predict({"--net", "dense(4) layernorm gelu(tanh=1) dense(3)", "--weights", flax,
@@ -186,6 +192,10 @@ TEST_CASE("predict: what makes no sense is refused in one line, and nothing is w
   content.metadata["keel.columns"] = "[[0, 1], [0, 0], [0, 1]]";
   write_safetensors(weights, content);
   refused({"--weights", weights, "--data", given.bare}, 1, "wanted [[mean, deviation], ...]");
+  content.metadata["keel.columns"] = "[[0, 1], [0, 1]]";
+  write_safetensors(weights, content);
+  refused({"--weights", weights, "--data", given.bare}, 1,
+          "has the units of 1 features and a net of 2, wanted as many");
   content.metadata.clear();
   write_safetensors(weights, content);
   refused({"--weights", weights, "--data", given.bare}, 2,
