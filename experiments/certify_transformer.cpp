@@ -79,9 +79,8 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
   const Transformer all = load_transformer(file, choice.weights, context.device);
   const SequenceUnits units = units_of_file(file, choice.weights, context);
-  const std::vector<double> series = choice.data.empty()
-                                         ? std::vector<double>{}
-                                         : column_of(read_table(choice.data), choice.target);
+  const std::vector<double> series =
+      choice.data.empty() ? std::vector<double>{} : read_column(choice.data, choice.target);
 
   Json numbers = numbers_of(choice, all.options(), std::ssize(series));
   const TransformerFindings found = examine(choice, members_of(all), units, series, context);

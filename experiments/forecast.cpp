@@ -41,17 +41,15 @@ std::optional<GivenNets> given_nets(const ForecastChoice& choice, const Context&
 }
 
 Series series_of(const ForecastChoice& choice, const std::optional<GivenNets>& given) {
-  const Table table = read_table(choice.data);
-  const std::int64_t held_out = choice.hold_out.value_or(table.rows / 10);
-  const std::int64_t trained = table.rows - held_out,
-                     least = given ? 1 : choice.options.net.length + 1;
+  std::vector<double> values = read_column(choice.data, choice.target);
+  const std::int64_t rows = std::ssize(values), held_out = choice.hold_out.value_or(rows / 10),
+                     trained = rows - held_out, least = given ? 1 : choice.options.net.length + 1;
   if (trained < least)
     throw DataError(
         choice.data,
-        fmt::format("got {} rows, of which {} are held out, wanted at least {} to {}", table.rows,
+        fmt::format("got {} rows, of which {} are held out, wanted at least {} to {}", rows,
                     held_out, least, given ? "go on from" : "train on: --length and one more"));
-  return {column_of(table, choice.target), trained,
-          given ? std::optional(given->units) : std::nullopt};
+  return {std::move(values), trained, given ? std::optional(given->units) : std::nullopt};
 }
 
 constexpr const char *kPredictions = "forecast.csv", *kSeries = "series.csv";

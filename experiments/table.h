@@ -32,8 +32,13 @@ Table parse_table(std::string_view text, const std::string& file, std::int64_t m
 /// negative. Throws DataError that lists the columns there are.
 std::int64_t find_column(const Table& table, const std::string& which);
 
-/// Its values, a row each.
-std::vector<double> column_of(const Table& table, const std::string& which);
+/// The values of that column of a file, a row each. Other columns may hold anything, dates say.
+/// Throws DataError as read_table() and find_column().
+std::vector<double> read_column(const std::string& path, const std::string& which);
+
+/// The same from memory.
+std::vector<double> parse_column(std::string_view text, const std::string& file,
+                                 const std::string& which);
 
 /// The whole of a file. Throws DataError where it is missing, a folder, or cannot be read.
 std::string read_file(const std::string& path);

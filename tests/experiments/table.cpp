@@ -33,6 +33,28 @@ TEST_CASE("table: commas, semicolons and blanks, with and without a header") {
   CHECK(parse_table("x\n1\n2", "d").values == Values{1, 2});
 }
 
+TEST_CASE("table: one column, whatever the others hold") {
+  const std::string text = "date,v,\"a,b\"\n2020-01-02,5,\n2020-01-03,nan, x\n2020-01-06,7,\n";
+  const auto column = [](const std::string& of, const std::string& which) {
+    return parse_column(of, "d.csv", which);
+  };
+  const auto refused = [&](const std::string& of, const std::string& which) {
+    return message_of<DataError>([&] { column(of, which); });
+  };
+  CHECK(column("date,v\n2020-01-02,5\n2020-01-03,6\n", "v") == Values{5, 6});
+  CHECK(column("date;v\n2020-01-02;5\n;6\n", "-1") == Values{5, 6});
+  CHECK(column("2020-01-02 5\n2020-01-03 6", "1") == Values{5, 6});
+  CHECK(column("1,2\n3,4", "0") == Values{1, 3});
+  // Of the column itself nothing is let pass, nor are rows of other lengths.
+  CHECK(refused(text, "v") == "d.csv: line 3, column 2 (v): got 'nan', wanted a finite number");
+  CHECK(refused(text, "date") ==
+        "d.csv: line 2, column 1 (date): got '2020-01-02', wanted a number");
+  CHECK(refused("date,v\n2020-01-02,5,6\n", "v") ==
+        "d.csv: line 2: got 3 fields, wanted 2 as on line 1, set apart by ','");
+  CHECK(refused("date,v\n", "v") == "d.csv: got 0 rows of numbers, wanted at least 1");
+  CHECK(refused(text, "w") == "d.csv: line 1: got column 'w', wanted one of: 0 date, 1 v, 2 a,b");
+}
+
 TEST_CASE("table: names of several words, set apart by tabs") {
   const Table table = parse_table("Cement (kg)\tWater\tAge in days\n1\t2 \t3\n", "d.csv");
   CHECK(table.names == std::vector<std::string>{"Cement (kg)", "Water", "Age in days"});
