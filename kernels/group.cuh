@@ -147,7 +147,9 @@ class CudaGroup {
 
   template <class T>
   __device__ static bool aligned(const T* address) {
-    return kWhole || kWide == 1 || reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
+    // One element always is; but of long rows a branch at each load is what keeps registers few.
+    constexpr bool kAlways = kWhole || (kWide == 1 && !kStreaming);
+    return kAlways || reinterpret_cast<std::uintptr_t>(address) % sizeof(Run<T>) == 0;
   }
 
   // Calls f(first index, first slot, left) for every run of kWide indices this member may own: of
