@@ -256,7 +256,7 @@ Run declare_certify(CLI::App& app) {
     if (of.kernel.trained())
       return run_weights(
           app,
-          {of.kernel.net, of.kernel.weights, modules_of(of.kernel), choice->tail, of.data,
+          {of.kernel.net, of.kernel.weights, modules_of(of.kernel.modules), choice->tail, of.data,
            of.target, of.standardise, choice->search, choice->pieces, choice->member},
           context);
     if (app.count("--weights") > 0 && app.count("--mode") == 0)

@@ -26,12 +26,10 @@ bool has_layers_besides(const TrainedChoice& choice) {
 
 }  // namespace
 
-SafeTensors read_tail(const std::string& path, const std::vector<std::string>& modules) {
-  return read_safetensors(path, [&](const std::string& name) { return is_of(modules, name); });
-}
-
 SafeTensors read_choice(const TrainedChoice& choice) {
-  return choice.tail ? read_tail(choice.weights, choice.modules) : read_weights(choice.weights);
+  if (!choice.tail) return read_weights(choice.weights);
+  return read_safetensors(choice.weights,
+                          [&](const std::string& name) { return is_of(choice.modules, name); });
 }
 
 std::string note_of_tail(const SafeTensors& file, const TrainedChoice& choice) {

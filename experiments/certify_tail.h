@@ -2,18 +2,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "../nn/safetensors.h"
 #include "certify_trained.h"
 
 namespace keel {
 
-/// Of the file of a larger net, what belongs to `modules`, which are its tail (LoadOptions). Throws
-/// keel::Error as read_safetensors().
-SafeTensors read_tail(const std::string& path, const std::vector<std::string>& modules);
-
-/// The choice's file: all of it, or of a tail its modules.
+/// The choice's file: all of it, or of a larger net's what belongs to `modules`, which are its
+/// tail. Throws keel::Error as read_safetensors().
 SafeTensors read_choice(const TrainedChoice& choice);
 
 /// What is proved of a tail takes for granted; "" where the file has nothing else.

@@ -54,8 +54,8 @@ void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtyp
       });
 }
 
-std::vector<std::string> modules_of(const KernelChoice& choice) {
-  std::istringstream words(choice.modules);
+std::vector<std::string> modules_of(const std::string& text) {
+  std::istringstream words(text);
   return {std::istream_iterator<std::string>(words), {}};
 }
 
@@ -88,7 +88,8 @@ Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context
         "got '{}', wanted a net without batchnorm: its statistics are of many rows, a kernel is of "
         "two inputs alone",
         spec_text(net.spec()));
-  if (!choice.weights.empty()) load_weights(net, choice.weights, {.modules = modules_of(choice)});
+  if (!choice.weights.empty())
+    load_weights(net, choice.weights, {.modules = modules_of(choice.modules)});
   return net;
 }
 
@@ -124,7 +125,7 @@ Json kernel_json(const KernelChoice& choice, const Context& context) {
     json["first_seed"] = context.options.seed;
   } else {
     json["weights"] = choice.weights;
-    if (!choice.modules.empty()) json["modules"] = modules_of(choice);
+    if (!choice.modules.empty()) json["modules"] = modules_of(choice.modules);
   }
   return json;
 }

@@ -32,7 +32,7 @@ void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtyp
 void check_kernel(const KernelChoice& choice);
 
 /// The words of --modules, one for each layer that has weights.
-std::vector<std::string> modules_of(const KernelChoice& choice);
+std::vector<std::string> modules_of(const std::string& text);
 
 /// The net of --mode empirical, members --seed, --seed + 1, ... or --weights.
 Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context& context);

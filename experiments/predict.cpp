@@ -2,14 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <memory>
 #include <ostream>
-#include <sstream>
 
 #include "../nn/parameter_names.h"
 #include "../nn/transformer_weights.h"
 #include "examples.h"
+#include "kernel_choice.h"
 #include "npy.h"
 #include "output.h"
 #include "text_table.h"
@@ -61,8 +60,7 @@ struct Predictions {
 
 Predictions predict_all(const PredictChoice& choice, const SafeTensors& file,
                         const Examples& examples, const Context& context) {
-  std::istringstream words(choice.modules);
-  const std::vector<std::string> modules{std::istream_iterator<std::string>(words), {}};
+  const std::vector<std::string> modules = modules_of(choice.modules);
   const Spec spec = parse_spec(net_of(choice.net, file, choice.weights));
   const auto written = file.metadata.find(kStandardiseKey);
   const std::string standardise = written == file.metadata.end() ? "none" : written->second;

@@ -100,11 +100,7 @@ Table parse(std::string_view text, const std::string& file, std::int64_t min_row
              counted(table.cols, "field"));
     read_row(table, splitter.split(line, number), number, splitter.between(), only);
   }
-  if (only) {
-    if (header) table.names = {table.names[static_cast<std::size_t>(*only)]};
-    table.cols = 1;
-  }
-  table.rows = static_cast<std::int64_t>(table.values.size()) / table.cols;
+  table.rows = std::ssize(table.values) / (only ? 1 : table.cols);
   if (table.rows < min_rows)
     refuse(file, {}, "got {} of numbers, wanted at least {}", counted(table.rows, "row"), min_rows);
   return table;

@@ -170,11 +170,9 @@ void become_doubles(const Tensor& tensor, const std::string& path, const std::st
   }
 }
 
-// What begins with these eight bytes instead.
+// What begins with these eight bytes, or their first four, instead.
 const char* other_format(std::uint64_t bytes) {
-  const auto begins = [&](std::string_view text) {
-    return std::memcmp(&bytes, text.data(), text.size()) == 0;
-  };
+  const auto begins = [&](const char* text) { return std::memcmp(&bytes, text, 4) == 0; };
   if (begins("PK\3\4"))
     return " (a zip, as torch.save, numpy.savez and Keras's save write, not save_file of "
            "safetensors)";

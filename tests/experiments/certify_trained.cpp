@@ -6,58 +6,10 @@
 #include "../../core/random.h"
 #include "../../nn/safetensors.h"
 #include "../../nn/weights.h"
-#include "helpers.h"
+#include "trained.h"
 
 namespace keel {
 namespace {
-
-// y = 50 + 10 (sin(a) + b / 2); 40 rows. A net is trained on them, and its weights kept.
-struct Trained {
-  explicit Trained(const char* net = kNet, const char* standardise = "x") : spec(net) {
-    const auto draws = normal({40, 2}, {1, 0}, 1, DType::f64).to_vector<double>();
-    std::string text = "a,b,y\n";
-    for (std::size_t row = 0; row < 40; ++row)
-      text += fmt::format("{},{},{}\n", draws[2 * row], draws[2 * row + 1],
-                          50 + 10 * (std::sin(draws[2 * row]) + draws[2 * row + 1] / 2));
-    table = folder.file("t.csv", text);
-    const Ran ran = run_keel({"train",
-                              "--net",
-                              net,
-                              "--data",
-                              table,
-                              "--target",
-                              "y",
-                              "--standardise",
-                              standardise,
-                              "--epochs",
-                              "1500",
-                              "--lr",
-                              "0.01",
-                              "--save-weights",
-                              weights,
-                              "--out",
-                              folder / "train",
-                              "--device",
-                              "cpu",
-                              "--quiet"});
-    REQUIRE(ran.err == "");
-  }
-
-  Ran certify(std::vector<std::string> more) const {
-    std::vector<std::string> arguments = {"certify",      "--mode",   "trained", "--out",
-                                          folder / "out", "--device", "cpu",     "--directions",
-                                          "16",           "--steps",  "5"};
-    for (const auto& [name, value] : {std::pair("--net", spec), {"--weights", weights}})
-      if (std::find(more.begin(), more.end(), name) == more.end())
-        arguments.insert(arguments.end(), {name, value});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_keel(arguments);
-  }
-  nlohmann::json summary() const { return json_of(folder / "out/summary.json"); }
-
-  TemporaryFolder folder;
-  std::string spec, table, weights = folder / "w.safetensors";
-};
 
 TEST_CASE("certify trained: a proved bound in the table's units, without the table and with it") {
   for (const char* standardise : {"x", "xy"}) {
@@ -260,98 +212,6 @@ TEST_CASE("certify trained: a note where the net does not fit the rows") {
   write_safetensors(net.folder / "older.safetensors", older);
   CHECK(net.certify({"--weights", net.folder / "older.safetensors"})
             .err.find("has the units of 1 features and a net of 2") != std::string::npos);
-}
-
-TEST_CASE("certify trained: a net of an ensemble") {
-  const TemporaryFolder folder;
-  const Net all(kNet, 2, {.members = 2, .seed = 5});
-  save_weights(all, folder / "all.safetensors");
-  SafeTensors one;
-  for (const auto& [name, tensor] : read_safetensors(folder / "all.safetensors").tensors)
-    if (name.starts_with("member1.")) one.tensors.emplace_back(name.substr(8), tensor);
-  write_safetensors(folder / "one.safetensors", one);
-  const auto intervals = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments = {
-        "certify",  "--mode", "trained",      "--net", kNet,      "--out", folder / "o",
-        "--device", "cpu",    "--directions", "8",     "--steps", "2"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const Ran ran = run_keel(arguments);
-    return ran.code == 0 ? json_of(folder / "o/summary.json")["intervals"].dump() : ran.err;
-  };
-  const std::string of_member =
-      intervals({"--weights", folder / "all.safetensors", "--member", "1"});
-  CHECK(of_member == intervals({"--weights", folder / "one.safetensors"}));
-  CHECK(of_member != intervals({"--weights", folder / "all.safetensors", "--member", "0"}));
-  CHECK(intervals({"--weights", folder / "one.safetensors", "--member", "0"}) == of_member);
-  CHECK(intervals({"--weights", folder / "all.safetensors", "--member", "2"})
-            .find("got member 2, wanted one of its 2, from 0") != std::string::npos);
-}
-
-TEST_CASE("certify trained: what makes no sense is refused in one line") {
-  const Trained net;
-  const auto refused = [&](std::vector<std::string> more, int code, const std::string& why) {
-    const Ran ran = net.certify(std::move(more));
-    CHECK(ran.code == code);
-    CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 1);
-    CHECK_MESSAGE(ran.err.find(why) != std::string::npos, ran.err);
-  };
-  for (const char* option :
-       {"--ridge", "--ridge-relative", "--sigma-w2", "--sigma-b2", "--first-sigma-w2", "--seeds"})
-    refused({option, "1"}, 2, option);
-  refused({"--param", "ntk"}, 2, "--param is for --mode infinite and empirical");
-  refused({"--dtype", "f32"}, 2, "--dtype");
-  refused({"--data", net.table}, 2, "--data needs --target");
-  refused({"--target", "y"}, 2, "--target is for a table");
-  refused({"--standardise", "xy"}, 2, "--standardise is for a table");
-  refused({"--data", net.table, "--target", "7"}, 1, "7");
-  refused({"--net", kNoNorm}, 1, "w.safetensors: ");
-  refused({"--modules", "0 1 3 5"}, 1,
-          "keel wrote it, by layers' numbers; wanted no names of modules");
-  refused({"--modules", " "}, 2, "--modules: got no words");
-  refused({"--net", "dense(16) layernorm relu dense(8) relu dense(1)"}, 1, "has shape");
-  refused({"--weights", net.table}, 1, "t.csv: truncated or no safetensors file");
-
-  refused({"--data", net.table, "--target", "y", "--standardise", "xy"}, 1,
-          "is of a net that keel trained with --standardise x, got xy");
-
-  const std::string wide = net.folder.file("wide.csv", "a,b,c,y\n1,2,3,4\n5,6,7,9\n");
-  refused({"--data", wide, "--target", "y"}, 1, "has 3 features");
-  save_weights(Net(kNet, 2, {.members = 2}), net.weights);
-  refused({}, 1, "holds an ensemble, wanted one net");
-  SafeTensors empty;  // of no bytes, whatever its second axis says
-  empty.tensors.emplace_back("0.weight", Tensor::zeros({0, std::int64_t{1} << 60}));
-  write_safetensors(net.weights, empty);
-  refused({}, 1, "'0.weight' has shape [0, 1152921504606846976], wanted [16, inputs]");
-  net.folder.file("w.safetensors", "no tensors");
-  refused({}, 1, "w.safetensors");
-
-  // Other modes still need a table, and a trained net its weights.
-  Ran ran = run_keel({"certify", "--net", kNet});
-  CHECK(ran.code == 2);
-  CHECK(ran.err == "keel: usage: --data is required\n");
-  ran = run_keel({"certify", "--net", kNet, "--data", net.table});
-  CHECK(ran.err == "keel: usage: --target is required\n");
-  CHECK(run_keel({"certify", "--data", net.table, "--target", "y"}).err ==
-        "keel: usage: --net is required\n");
-  save_weights(Net(kNet, 2), net.weights);
-  SafeTensors anonymous = read_safetensors(net.weights);
-  anonymous.metadata.clear();
-  write_safetensors(net.weights, anonymous);
-  ran = run_keel({"certify", "--mode", "trained", "--weights", net.weights});
-  CHECK(ran.code == 2);
-  CHECK(ran.err ==
-        "keel: usage: --net is required: " + net.weights + " does not say what it is of\n");
-  ran = run_keel({"certify", "--net", kNet, "--weights", net.weights});
-  CHECK(ran.code == 2);
-  CHECK(ran.err.find("wanted --mode trained") != std::string::npos);
-  ran = run_keel({"certify", "--net", kNet, "--mode", "trained", "--modules", "fc1"});
-  CHECK(ran.code == 2);
-  CHECK(ran.err.find("needs --weights") != std::string::npos);
-  CHECK(run_keel(
-            {"regress", "--net", kNet, "--mode", "trained", "--data", net.table, "--target", "y"})
-            .code == 2);
-  CHECK(run_keel({"certify", "--help"}).out.find("A file of `keel train` says its SPEC") !=
-        std::string::npos);
 }
 
 }  // namespace
