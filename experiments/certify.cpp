@@ -53,9 +53,9 @@ bool grows(const Spec& spec, std::int64_t features) {
 }
 
 KernelSupremum supremum_of(const RegressionTask& task, const Spec& spec, const Tensor& some,
-                           const SearchOptions& options) {
+                           const SearchOptions& options, double within) {
   if (const auto* infinite = dynamic_cast<const InfiniteKernel*>(task.kernel().get()))
-    return {infinite->supremum(), {}};
+    return {infinite->supremum(within), {}};
   KernelSupremum result;
   result.proved.at = std::numeric_limits<double>::infinity();
   const std::int64_t features = task.training().features;
@@ -85,7 +85,8 @@ RegressionFindings examine(const CertifyChoice& choice, const RegressionTask& ta
   StatusLine status(context.shows_progress());
   RegressionFindings found;
   status.show("largest Theta(x, x) ...");
-  found.supremum = supremum_of(task, parse_spec(choice.regression.kernel.net), some, options);
+  found.supremum = supremum_of(task, parse_spec(choice.regression.kernel.net), some, options,
+                               choice.search.within.value_or(kInfinity));
   found.estimated = task.training().rows <= kEstimateRows;
   try {
     found.certificate = certify(regression, found.supremum.value(), 0, found.estimated);
@@ -105,7 +106,8 @@ RegressionFindings examine(const CertifyChoice& choice, const RegressionTask& ta
   return found;
 }
 
-Json findings_json(const RegressionFindings& found, const Standardiser& units, double farthest) {
+Json findings_json(const RegressionFindings& found, const Standardiser& units,
+                   const SearchChoice& search) {
   const Certificate& certificate = found.certificate;
   const double scale = units.y_scale();
   Json json = {{"centre", units.y_mean()},
@@ -124,12 +126,13 @@ Json findings_json(const RegressionFindings& found, const Standardiser& units, d
     json["supremum_found_at_distance"] = found.supremum.searched->distance();
     json["bound_if_supremum_found"] = found.if_supremum * scale;
   }
-  json.update(attack_json(found.attack, units, farthest));
+  if (search.within) json["within"] = *search.within;
+  json.update(attack_json(found.attack, units, search.region()));
   return json;
 }
 
 std::string findings_text(const RegressionFindings& found, const Standardiser& units,
-                          double farthest) {
+                          const SearchChoice& search) {
   const Certificate& certificate = found.certificate;
   const Attack& attack = found.attack;
   const double scale = units.y_scale();
@@ -142,22 +145,26 @@ std::string findings_text(const RegressionFindings& found, const Standardiser& u
   };
   table.push_back({"R^2 on the training rows", brief(found.r2, 5)});  // none, of one value
   if (const std::optional<Found>& searched = found.supremum.searched) {
-    row(fmt::format("largest Theta(x, x) found for |x| <= {:g}", farthest), searched->value);
+    row(fmt::format("largest Theta(x, x) found for |x| <= {:g}", search.region()), searched->value);
     row("not proved: if there is no larger, " + about_text(units) + " is at most",
         found.if_supremum * scale);
   } else {
-    at_most("largest Theta(x, x) over all x", found.supremum.value());
+    const std::string within = within_text(search, units);
+    at_most("largest Theta(x, x)" + (search.within ? within : " over all x"),
+            found.supremum.value());
     const char* no = found.supremum.proved.growth == 1 ? "none" : "unbounded";
-    at_most("certificate: " + about_text(units) + " is at most", certificate.bound * scale, no);
+    at_most("certificate" + within + ": " + about_text(units) + " is at most",
+            certificate.bound * scale, no);
     at_most("  without what the ridge leaves unexplained", certificate.tight * scale, no);
     at_most(found.estimated ? "  in the paper's loose form, its eigenvalue estimated"
                             : "  in the paper's loose form, the ridge for its eigenvalue",
             certificate.loose * scale, no);
   }
-  row(fmt::format("largest found for |x| <= {:g}", farthest), attack.largest.value * scale);
+  row(fmt::format("largest found for |x| <= {:g}", search.region()), attack.largest.value * scale);
   row("  at |x|", attack.largest.distance());
   std::string text = text_table(table, 1);
-  if (!found.supremum.searched && found.supremum.proved.growth == 1)
+  if (!found.supremum.searched && !found.supremum.proved.bounded &&
+      found.supremum.proved.growth == 1)
     text +=
         "behind a tanh or sigmoid Theta(x, x) grows like |x|, also where a norm follows: of f, "
         "which may be bounded, nothing is proved\n";
@@ -178,13 +185,13 @@ int run_certify(const CertifyChoice& choice, Context& context) {
   const RegressionFindings found = examine(choice, task, regression, context);
 
   Json numbers = regression_json(choice.regression, task, regression, context);
-  numbers.update(findings_json(found, task.standardiser(), choice.search.farthest));
+  numbers.update(findings_json(found, task.standardiser(), choice.search));
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));
   if (context.options.json)
     context.out << json_text(summary);
   else if (!context.options.quiet)
-    context.out << findings_text(found, task.standardiser(), choice.search.farthest)
+    context.out << findings_text(found, task.standardiser(), choice.search)
                 << solver_line(regression);
   check_kept(found.attack.largest.value, found.certificate.bound, task.standardiser());
   return 0;
@@ -253,11 +260,12 @@ Run declare_certify(CLI::App& app) {
       "says, 0 otherwise. Writes summary.json into --out (default out/certify).");
   return [choice, &app](Context& context) {
     const RegressionChoice& of = choice->regression;
+    check_within(app);
     if (of.kernel.trained())
       return run_weights(
           app,
           {of.kernel.net, of.kernel.weights, modules_of(of.kernel.modules), choice->tail, of.data,
-           of.target, of.standardise, choice->search, choice->pieces, choice->member},
+           of.target, of.standardise, of.ignore, choice->search, choice->pieces, choice->member},
           context);
     if (app.count("--weights") > 0 && app.count("--mode") == 0)
       throw UsageError("usage",
@@ -267,6 +275,10 @@ Run declare_certify(CLI::App& app) {
     for (const char* name : {"--pieces", "--tail", "--member"})
       if (app.count(name) > 0)
         throw UsageError("usage", fmt::format("{} is for --mode trained", name));
+    if (choice->search.within && of.kernel.mode == "empirical")
+      throw UsageError("usage",
+                       "--within is for --mode infinite and trained: of --mode empirical nothing "
+                       "is proved (--farthest is where its search ends)");
     return run_certify(*choice, context);
   };
 }

@@ -20,13 +20,19 @@ Json place_json(const Standardiser& units, const Found& found) {
 }  // namespace
 
 void declare_search(CLI::App& app, SearchChoice& choice) {
+  const auto check_reached = [](const std::string& text) {
+    return std::strtod(text.c_str(), nullptr) <= kFarthestExceed
+               ? ""
+               : fmt::format("got '{}', wanted at most {:g}", text, kFarthestExceed);
+  };
+  app.add_option("--within", choice.within,
+                 "prove, and search, of inputs with |x|, standardised, up to this alone: it has a "
+                 "bound without a norm, too")
+      ->check(check_positive)
+      ->check(check_reached);
   app.add_option("--farthest", choice.farthest, "how far out the search goes: |x|, standardised")
       ->check(check_positive)
-      ->check([](const std::string& text) {
-        return std::strtod(text.c_str(), nullptr) <= kFarthestExceed
-                   ? ""
-                   : fmt::format("got '{}', wanted at most {:g}", text, kFarthestExceed);
-      })
+      ->check(check_reached)
       ->capture_default_str();
   app.add_option("--directions", choice.directions,
                  fmt::format("random directions that the search tries (default: {}, of a "
@@ -44,9 +50,24 @@ void declare_search(CLI::App& app, SearchChoice& choice) {
       ->check(check_positive);
 }
 
+void check_within(const CLI::App& app) {
+  if (app.count("--within") == 0) return;
+  for (const char* name : {"--farthest", "--exceed"})
+    if (app.count(name) > 0)
+      throw UsageError("usage", fmt::format("got --within and {}, wanted one of them: nothing "
+                                            "beyond --within is looked at",
+                                            name));
+}
+
+std::string within_text(const SearchChoice& choice, const Standardiser& units) {
+  if (!choice.within) return "";
+  return fmt::format(" for |x| <= {:g}{}", *choice.within, units.moves_x() ? ", standardised" : "");
+}
+
 SearchOptions search_options(const SearchChoice& choice, SearchOptions usual) {
-  usual.nearest = std::min(usual.nearest, choice.farthest);
-  usual.farthest = choice.farthest;
+  constexpr double kSpan = 1e-3;  // of the region, at the least
+  usual.nearest = std::min(usual.nearest, kSpan * choice.region());
+  usual.farthest = choice.region();
   usual.directions = choice.directions.value_or(usual.directions);
   usual.steps = choice.steps.value_or(usual.steps);
   return usual;

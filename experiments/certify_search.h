@@ -10,9 +10,13 @@
 namespace keel {
 
 struct SearchChoice {
-  double farthest = 1e6;
+  double farthest = 1e6;           ///< of |x|, standardised
+  std::optional<double> within{};  ///< what is proved, too, is of |x| up to this alone
   std::optional<std::int64_t> directions, steps;
   std::optional<double> exceed;
+
+  /// How far out the search goes.
+  double region() const { return within.value_or(farthest); }
 
   /// What is to be passed, in f's units: one of them is `scale` of y's own.
   std::optional<double> wanted(double scale) const {
@@ -20,8 +24,14 @@ struct SearchChoice {
   }
 };
 
-/// --farthest, --directions, --steps, --exceed.
+/// --within, --farthest, --directions, --steps, --exceed.
 void declare_search(CLI::App& app, SearchChoice& choice);
+
+/// Throws UsageError where --within was given with an option that goes beyond it.
+void check_within(const CLI::App& app);
+
+/// " for |x| <= 10, standardised", or nothing without --within.
+std::string within_text(const SearchChoice& choice, const Standardiser& units);
 
 /// Of gradient ascent where --steps does not say: a kernel's prediction is smooth, and takes long,
 /// as a sequence's do.

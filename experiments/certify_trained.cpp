@@ -9,6 +9,7 @@
 
 #include "../ntk/net_bound.h"
 #include "../ntk/tail_sum.h"
+#include "certify_rows.h"
 #include "certify_tail.h"
 #include "largest_output.h"
 #include "output.h"
@@ -20,29 +21,9 @@
 namespace keel {
 namespace {
 
-// The rows that the net was trained on; without --data one row of zeros, and units of one.
-struct TrainingRows {
-  TrainingRows(const TrainedChoice& choice, const Net& net) : given(!choice.data.empty()) {
-    if (!given) {
-      examples.rows = 1;
-      examples.features = net.input_width();
-      examples.x.assign(static_cast<std::size_t>(examples.features), 0);
-      examples.y = {0};
-      return;
-    }
-    examples = training_examples(read_table(choice.data), choice.target);
-    check<ShapeError>(examples.features == net.input_width(), "certify",
-                      "{} has {} features and {} takes {}, wanted as many", choice.data,
-                      examples.features, choice.weights, net.input_width());
-    check(net.output_width() == 1, "certify", "got a net of {} outputs with --data, wanted 1",
-          net.output_width());
-  }
-  bool given;
-  Examples examples;
-};
-
 struct TrainedFindings {
   double r2 = std::numeric_limits<double>::quiet_NaN();
+  double farthest_row = std::numeric_limits<double>::quiet_NaN();  // |x|, as the search has it
   NetBound bound;
   double bound_seconds = 0;
   Attack attack;
@@ -58,13 +39,16 @@ TrainedFindings examine(const TrainedChoice& choice, const Net& net, const Train
   TrainedFindings found;
   status.show("bounding the net ...");
   const auto started = std::chrono::steady_clock::now();
-  found.bound = bound_net(net, {.pieces = choice.pieces});
+  found.bound =
+      bound_net(net, {.within = choice.search.within.value_or(kInfinity), .pieces = choice.pieces});
   found.bound_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const Tensor inputs = units.inputs(rows.examples, context.device);
-  if (rows.given)
+  if (rows.given) {
     found.r2 =
         r_squared(units.y_in_own_units(net.predict(inputs).to_vector<double>()), rows.examples.y);
+    found.farthest_row = longest_row(inputs);
+  }
   status.show("searching for the largest |f(x)| ...");
   const Tensor starts = search_starts(inputs.to(Device::cpu()));
   SearchOptions options =
@@ -107,6 +91,10 @@ std::string no_bound(const Spec& spec) {
   return fmt::format("no layernorm, rmsnorm, tanh or sigmoid{}", outside_residuals(spec));
 }
 
+std::string bounded_by(const NetBound& bound) {
+  return bound.word == 0 ? "within" : name_of(bound.kind);
+}
+
 // Where what the word gives stays, of whatever input.
 std::string place_of(const NetBound& bound) {
   if (bound.kind == LayerKind::tanh) return "within -1 and 1";
@@ -135,7 +123,7 @@ Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, co
     json["intervals"] = Json::array();
     for (const Interval& output : bound.outputs)
       json["intervals"].push_back(interval_json(output, units));
-    json["bounded_by"] = name_of(bound.kind);
+    json["bounded_by"] = bounded_by(bound);
     json["bounded_by_word"] = bound.word;
     json["bounded_by_width"] = bound.width;
     json["bounded_by_dimension"] = bound.rank;
@@ -143,9 +131,11 @@ Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, co
     json["found_over_bound"] = found.attack.largest.value / bound.largest();
     json["found_of_interval"] = found.share.value;
   }
+  if (choice.search.within) json["within"] = *choice.search.within;
   json["bound_seconds"] = found.bound_seconds;
   json["data_fit_r2"] = found.r2;
-  json.update(attack_json(found.attack, units, choice.search.farthest));
+  if (std::isfinite(found.farthest_row)) json["farthest_row"] = found.farthest_row;
+  json.update(attack_json(found.attack, units, choice.search.region()));
   return json;
 }
 
@@ -155,18 +145,24 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
   const NetBound& bound = found.bound;
   const Found& largest = found.attack.largest;
   std::vector<std::vector<std::string>> table;
-  if (std::isfinite(found.r2)) table.push_back({"R^2 on the rows of --data", brief(found.r2, 5)});
+  const std::string proved = "proved" + within_text(choice.search, units) + ": ";
+  if (std::isfinite(found.r2)) {
+    table.push_back({"R^2 on the rows of --data", brief(found.r2, 5)});
+    table.push_back(
+        {units.moves_x() ? "  whose |x|, standardised, is at most" : "  whose |x| is at most",
+         brief_outward(found.farthest_row, 3, 1)});
+  }
   for (std::size_t i = 0; i < std::min(bound.outputs.size(), kShown); ++i)
     table.push_back({bound.outputs.size() == 1
-                         ? "proved: f(x) is never outside"
-                         : fmt::format("proved: output {} is never outside", i),
+                         ? proved + "f(x) is never outside"
+                         : proved + fmt::format("output {} is never outside", i),
                      interval_text(bound.outputs[i], units)});
   if (bound.bounded)
-    table.push_back({"proved: " + about_text(units) + " is at most",
+    table.push_back({proved + about_text(units) + " is at most",
                      brief_outward(bound.largest() * units.y_scale(), 5, 1)});
   else
     table.push_back({"bound of " + about_text(units), proof_of(bound, spec)});
-  table.push_back({fmt::format("largest found for |x| <= {:g}{}", choice.search.farthest,
+  table.push_back({fmt::format("largest found for |x| <= {:g}{}", choice.search.region(),
                                units.moves_x() ? ", standardised" : ""),
                    brief(largest.value * units.y_scale(), 5)});
   table.push_back({"  at |x|", brief(largest.distance(), 5)});
@@ -177,11 +173,14 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
   std::string text = text_table(table, 1);
   if (bound.outputs.size() > kShown)
     text += fmt::format("{} outputs in all: summary.json has them\n", bound.outputs.size());
-  if (bound.bounded)
+  if (bound.bounded && bound.word == 0)
+    text += fmt::format("from x itself on, of {} feature{}; {}\n", bound.width,
+                        bound.width == 1 ? "" : "s", proof_of(bound, spec));
+  else if (bound.bounded)
     text += fmt::format("by the {} at word {}: its {} units stay {}; {}\n", name_of(bound.kind),
                         bound.word, bound.width, place_of(bound), proof_of(bound, spec));
   else if (!found.attack.beyond)
-    text += fmt::format("{}: nothing is proved\n", no_bound(spec));
+    text += fmt::format("{}: nothing is proved, but for a region (--within)\n", no_bound(spec));
   if (choice.tail)
     text += fmt::format(
         "x is what enters '{}', whatever makes it: the whole net may not come to what was found\n",
@@ -209,25 +208,11 @@ void check_trained(const CLI::App& app) {
                      "net, and of that only the tail is looked at");
   if (data && app.count("--target") == 0)
     throw UsageError("usage", "--data needs --target: the column that the net predicts");
-  for (const char* name : {"--target", "--standardise"})
+  for (const char* name : {"--target", "--ignore", "--standardise"})
     if (!data && app.count(name) > 0)
       throw UsageError("usage", fmt::format("{} is for a table: --mode trained without --data "
                                             "works in the net's own units",
                                             name));
-}
-
-// Those of the rows or, without them, of the file that keel wrote.
-Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const TrainedChoice& choice) {
-  Examples& examples = rows.examples;
-  if (!rows.given && !trained.columns.empty()) {
-    const Standardiser units = units_of_file(trained, choice.weights);
-    examples.x = units.x_in_own_units(examples.x);  // the mean: where the search begins
-    return units;
-  }
-  const Standardiser units(parse_standardise(rows.given ? choice.standardise : "none"), examples);
-  if (!trained.columns.empty())
-    units.check_columns(trained.columns, choice.weights, examples, choice.target);
-  return units;
 }
 
 int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& context) {
@@ -262,6 +247,7 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
                     {"target", choice.target},
                     {"train_rows", rows.examples.rows},
                     {"standardise", choice.standardise}});
+  if (!choice.ignore.empty()) numbers["ignore"] = choice.ignore;
   numbers.update(findings_json(found, choice, net.spec(), units));
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));

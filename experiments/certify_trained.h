@@ -12,6 +12,7 @@ struct TrainedChoice {
   std::vector<std::string> modules;
   bool tail = false;  ///< of a larger net: anything may stand before it
   std::string data, target, standardise = "x";
+  std::vector<std::string> ignore{};
   SearchChoice search;
   std::int64_t pieces = NetBoundOptions{}.pieces, member = -1;
 };

@@ -67,6 +67,10 @@ void check_transformer(const CLI::App& app) {
       throw UsageError("usage", fmt::format("{} is for a net of a SPEC: --weights is of a "
                                             "transformer, which says itself what it is",
                                             name));
+  if (app.count("--within") > 0)
+    throw UsageError("usage",
+                     "--within is for a net of a SPEC: a transformer is bounded for every sequence "
+                     "or not at all");
 }
 
 int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Context& context) {

@@ -72,6 +72,9 @@ Run declare_regress(CLI::App& app);
 Run declare_reproduce(CLI::App& app);
 Run declare_train(CLI::App& app);
 
+/// --ignore: columns of --data, and of --test, that are left out.
+void declare_ignore(CLI::App& app, std::vector<std::string>& columns);
+
 /// Checks of an option's text for CLI11: a finite number more than 0, or of at least 0. Empty where
 /// it is one, else what is wrong.
 std::string check_positive(const std::string& text);

@@ -154,6 +154,14 @@ int parse_and_run(std::vector<std::string> arguments, std::ostream& out, std::os
 
 }  // namespace
 
+void declare_ignore(CLI::App& app, std::vector<std::string>& columns) {
+  app.add_option("--ignore", columns,
+                 "columns to leave out, which may hold anything: names or numbers, as of --target, "
+                 "set apart by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
 std::string check_positive(const std::string& text) {
   if (finite_number(text).value_or(0) > 0) return "";
   return fmt::format("got '{}', wanted a number more than 0", text);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace keel {
 namespace {
@@ -29,11 +30,11 @@ Examples gather(const Table& table, const Places& places) {
   return examples;
 }
 
-Places all_but(std::int64_t cols, std::int64_t target) {
+Places all_but(const Table& table, std::int64_t target) {
   Places places;
   places.target = target;
-  for (std::int64_t col = 0; col < cols; ++col)
-    if (col != target) places.features.push_back(col);
+  for (std::int64_t col = 0; col < table.cols; ++col)
+    if (col != target && !table.ignores(col)) places.features.push_back(col);
   return places;
 }
 
@@ -52,6 +53,7 @@ Places by_name(const Table& table, const Table& training, std::int64_t target) {
       places.target = at;
       continue;
     }
+    if (training.ignores(col)) continue;
     if (at < 0)
       throw DataError(table.file,
                       fmt::format("line 1: there is no column '{}', which {} has",
@@ -84,10 +86,52 @@ Examples training_examples(const Table& table, const std::string& target) {
   const std::int64_t at = find_column(table, target);
   if (table.cols < 2)
     throw DataError(table.file, "got 1 column, wanted the target and at least one feature");
-  return gather(table, all_but(table.cols, at));
+  if (table.ignores(at))
+    throw DataError(table.file, fmt::format("got column '{}' for the target and to ignore, wanted "
+                                            "one of both",
+                                            shown(target)));
+  const Places places = all_but(table, at);
+  if (places.features.empty())
+    throw DataError(table.file,
+                    "got no column but the target that is not ignored, wanted at least "
+                    "one feature");
+  return gather(table, places);
 }
 
-Examples without_target(const Table& table) { return gather(table, all_but(table.cols, -1)); }
+Examples without_target(const Table& table) {
+  const Places places = all_but(table, -1);
+  if (places.features.empty())
+    throw DataError(table.file, "got no column that is not ignored, wanted at least one feature");
+  return gather(table, places);
+}
+
+IgnoredColumns ignored_columns(std::vector<std::string> columns) {
+  return [columns = std::move(columns)](const Table& table) {
+    std::vector<std::int64_t> found;
+    for (const std::string& column : columns) found.push_back(find_column(table, column));
+    return found;
+  };
+}
+
+IgnoredColumns ignored_as_in(const Table& training, const std::string& target) {
+  const std::int64_t at = find_column(training, target);
+  return [&training, at](const Table& table) {
+    const bool named = !table.names.empty() && !training.names.empty();
+    const bool lacks_target = table.cols == training.cols - 1;
+    std::vector<std::int64_t> found;
+    for (std::int64_t col = 0; col < training.cols; ++col) {
+      if (!training.ignores(col)) continue;
+      if (named && unique_names(table) && unique_names(training)) {
+        const auto name = std::find(table.names.begin(), table.names.end(), training.names[col]);
+        if (name != table.names.end()) found.push_back(name - table.names.begin());
+        continue;
+      }
+      const std::int64_t place = col - (lacks_target && col > at);
+      if (place < table.cols) found.push_back(place);  // of fewer test_examples() tells
+    }
+    return found;
+  };
+}
 
 std::string order_note(const Table& table, const Table& training) {
   if (table.names.empty() == training.names.empty()) return "";
@@ -111,8 +155,8 @@ Examples test_examples(const Table& table, const Table& training, const std::str
                                   training.file),
                       1);
   }
-  if (table.cols == training.cols) return gather(table, all_but(table.cols, at));
-  if (table.cols == training.cols - 1) return gather(table, all_but(table.cols, -1));
+  if (table.cols == training.cols) return gather(table, all_but(table, at));
+  if (table.cols == training.cols - 1) return gather(table, all_but(table, -1));
   throw DataError(table.file,
                   fmt::format("got {} columns, wanted the {} of {}, with or without the target",
                               table.cols, training.cols, training.file));

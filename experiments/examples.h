@@ -17,10 +17,18 @@ struct Examples {
   std::vector<std::string> names;  ///< one a feature: its header, or "column 3" (from 1)
 };
 
-/// Every column but `target` (a name, or a number from 0) is a feature.
+/// --ignore's columns, each a name or a number from 0, or from the end where negative. The table
+/// must have them.
+IgnoredColumns ignored_columns(std::vector<std::string> columns);
+
+/// Those of a table to be predicted whose training table is `training`: by name where both have a
+/// header, and then it may lack them; else by place, as test_examples() has it.
+IgnoredColumns ignored_as_in(const Table& training, const std::string& target);
+
+/// Every column but `target` (a name, or a number from 0), and those ignored, is a feature.
 Examples training_examples(const Table& table, const std::string& target);
 
-/// Every column is a feature.
+/// Every column that is not ignored is a feature.
 Examples without_target(const Table& table);
 
 /// The same features and target from another table: by name where both have a header, else by

@@ -15,6 +15,8 @@ const std::vector<Experiment>& experiments() {
        reproduce_fig7},
       {"activations", "the first with leaky ReLU, tanh and SELU: beyond the paper", true, false,
        true, "activations", reproduce_activations},
+      {"distance", "how far nets can go by how far x is, proved and found: beyond the paper", true,
+       false, true, "distance", reproduce_distance},
       {"prenorm", "the transformer with norms within its blocks: beyond the paper", true, false,
        true, "prenorm", reproduce_prenorm},
       {"residual", "the first with residual connections: beyond the paper", true, false, true,

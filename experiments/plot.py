@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws what `keel reproduce` and `keel forecast` wrote: plot.py
-fig1|fig2|fig3|fig5|fig6|fig7|activations|prenorm|residual|rmsnorm|theory|forecast DIR reads the
-numbers in DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside them. Needs
-matplotlib; fig3 statsmodels too."""
+fig1|fig2|fig3|fig5|fig6|fig7|activations|distance|prenorm|residual|rmsnorm|theory|forecast DIR
+reads the numbers in DIR (.csv, .npy, summary.json) and writes FIGURE.png and FIGURE.svg beside
+them. Needs matplotlib; fig3 statsmodels too."""
 
 import os
 import sys
@@ -18,6 +18,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy  # noqa: E402  (matplotlib needs it too)
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
+from plot_distance import draw_distance  # noqa: E402
 from plot_forecast import draw_forecast  # noqa: E402
 from plot_grid import data_grid, row_limits  # noqa: E402
 from plot_input import from_summary, rows_of  # noqa: E402
@@ -216,7 +217,7 @@ def draw_theory(_, folder):
 
 DRAW = {"fig1": draw_curves, "fig2": draw_kernels, "fig3": draw_protein, "fig5": draw_curves,
         "fig6": draw_curves, "fig7": draw_sequences, "forecast": draw_forecast,
-        "activations": draw_curves, "prenorm": draw_growth, "residual": draw_curves,
+        "activations": draw_curves, "distance": draw_distance, "prenorm": draw_growth, "residual": draw_curves,
         "rmsnorm": draw_curves, "theory": draw_theory}
 
 

@@ -20,13 +20,14 @@ namespace {
 
 struct PredictChoice {
   std::string net, weights, modules, data, x, target, save;
+  std::vector<std::string> ignore;
   bool array() const { return save.ends_with(".npy"); }
 };
 
 // The rows of --data or --x, and y where there is one.
 Examples examples_of(const PredictChoice& choice) {
   if (choice.x.empty()) {
-    const Table table = read_table(choice.data);
+    const Table table = read_table(choice.data, 1, ignored_columns(choice.ignore));
     return choice.target.empty() ? without_target(table) : training_examples(table, choice.target);
   }
   Tensor x = read_npy(choice.x);
@@ -141,6 +142,8 @@ int run_predict(const PredictChoice& choice, Context& context) {
     throw UsageError("usage", "wanted --data TABLE or --x ARRAY.npy, one of them");
   if (!choice.x.empty() && !choice.target.empty())
     throw UsageError("usage", "--target is a column of --data, which is not given");
+  if (!choice.x.empty() && !choice.ignore.empty())
+    throw UsageError("usage", "--ignore is of columns of --data, which is not given");
   const OutputFolder folder(context.options.out.empty() ? "out/predict" : context.options.out);
   check_apart({choice.save, folder.path("summary.json").string()},
               {choice.data, choice.x, choice.weights});
@@ -158,6 +161,7 @@ int run_predict(const PredictChoice& choice, Context& context) {
       {"weights", choice.weights},     {"net", predictions.net},         {"members", members},
       {"features", examples.features}, {"outputs", predictions.outputs}, {"rows", examples.rows}};
   numbers[choice.x.empty() ? "data" : "x"] = choice.x.empty() ? choice.data : choice.x;
+  if (!choice.ignore.empty()) numbers["ignore"] = choice.ignore;
   TextRows table;
   if (examples.y.empty()) {
     const Tensor all = as_array(predictions);
@@ -207,6 +211,7 @@ Run declare_predict(CLI::App& app) {
   app.add_option("--target", choice->target,
                  "column of --data that is no feature, and that predictions are judged by: its "
                  "name, or its number from 0, -1 the last");
+  declare_ignore(app, choice->ignore);
   app.add_option("--x", choice->x, "inputs [n, features], or [n] of one feature, a .npy file");
   app.add_option("--save", choice->save,
                  "write the predictions, as .npy where that is its name, else as CSV (rows count "

@@ -32,6 +32,7 @@ void declare_regression(CLI::App& app, RegressionChoice& choice) {
   app.add_option("--target", choice.target,
                  "column to predict: its name, or its number from 0, -1 the last")
       ->required();
+  declare_ignore(app, choice.ignore);
   app.add_option("--standardise", choice.standardise,
                  "none, x or xy: by mean and population deviation of the training rows")
       ->check(one_of({"none", "x", "xy"}))
@@ -48,7 +49,7 @@ void declare_regression(CLI::App& app, RegressionChoice& choice) {
 RegressionTask::RegressionTask(const RegressionChoice& choice, const Context& context)
     : choice_(choice),
       context_(context),
-      table_(read_table(choice.data)),
+      table_(read_table(choice.data, 1, ignored_columns(choice.ignore))),
       training_(training_examples(table_, choice.target)),
       standardiser_(parse_standardise(choice.standardise), training_) {
   check_kernel(choice.kernel);
@@ -62,7 +63,7 @@ RegressionTask::RegressionTask(const RegressionChoice& choice, const Context& co
 }
 
 Examples RegressionTask::test(const std::string& file) const {
-  const Table rows = read_table(file);
+  const Table rows = read_table(file, 1, ignored_as_in(table_, choice_.target));
   const Examples test = test_examples(rows, table_, choice_.target);
   if (const std::string line = order_note(rows, table_); !line.empty()) context_.note(line);
   if (!choice_.kernel.infinite()) return test;  // whose points are Jacobians
@@ -99,6 +100,7 @@ Json data_json(const RegressionChoice& choice, const RegressionTask& task, const
                {"features", task.training().features},
                {"train_rows", task.training().rows},
                {"standardise", choice.standardise}});
+  if (!choice.ignore.empty()) json["ignore"] = choice.ignore;
   return json;
 }
 

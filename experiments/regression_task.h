@@ -15,6 +15,7 @@ namespace keel {
 struct RegressionChoice {
   KernelChoice kernel;
   std::string data, target, standardise = "x";
+  std::vector<std::string> ignore{};
   double ridge = 0, ridge_relative = 0;
 };
 

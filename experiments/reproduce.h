@@ -46,6 +46,7 @@ Reproduced reproduce_fig5(const Context&, const ReproduceOptions&, const OutputF
 Reproduced reproduce_fig6(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_fig7(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_activations(const Context&, const ReproduceOptions&, const OutputFolder&);
+Reproduced reproduce_distance(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_prenorm(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_residual(const Context&, const ReproduceOptions&, const OutputFolder&);
 Reproduced reproduce_rmsnorm(const Context&, const ReproduceOptions&, const OutputFolder&);

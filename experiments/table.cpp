@@ -15,25 +15,28 @@ std::string counted(std::int64_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-// `only`: of this column alone, and nothing of what others hold.
+// `only`: of this column alone, and nothing of what others hold. `hint`: what may be done about a
+// field that is no number.
 void read_row(Table& table, const std::vector<std::string_view>& fields, std::int64_t line,
-              const char* between, std::optional<std::int64_t> only) {
+              const char* between, std::optional<std::int64_t> only, const char* hint) {
   const auto found = static_cast<std::int64_t>(fields.size());
   if (found != table.cols)
     refuse(table.file, {line}, "got {}, wanted {} as on line 1, set apart by {}",
            counted(found, "field"), table.cols, between);
   for (std::int64_t col = only.value_or(0); col < (only ? *only + 1 : table.cols); ++col) {
     double value = 0;
-    const Reading reading = parse_number(fields[col], value);
+    const Reading reading = table.ignores(col) ? Reading::number : parse_number(fields[col], value);
     if (reading == Reading::number) {
       table.values.push_back(value);
       continue;
     }
+    const bool is_text = reading == Reading::not_a_number && !fields[col].empty();
     const Place place{line, col + 1, table.names.empty() ? std::string_view() : table.names[col]};
-    refuse(table.file, place, "got {}, wanted a {}number{}",
+    refuse(table.file, place, "got {}, wanted a {}number{}{}",
            fields[col].empty() ? "nothing" : fmt::format("'{}'", field_text(fields[col])),
            reading == Reading::not_finite ? "finite " : "",
-           line == 1 && reading == Reading::not_a_number ? " (a header has none)" : "");
+           line == 1 && reading == Reading::not_a_number ? " (a header has none)" : "",
+           is_text ? hint : "");
   }
 }
 
@@ -62,7 +65,7 @@ void check_no_header(const std::string& file, const std::vector<std::string_view
 }
 
 Table parse(std::string_view text, const std::string& file, std::int64_t min_rows,
-            const std::string* column) {
+            const std::string* column, const IgnoredColumns& ignored_of) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (text.find('\0') != std::string_view::npos)
     refuse(file, {}, "got binary data, wanted text: CSV or columns set apart by blanks");
@@ -87,18 +90,23 @@ Table parse(std::string_view text, const std::string& file, std::int64_t min_row
   else if (!text.empty())
     check_no_header(file, fields);
   if (header) table.names.assign(fields.begin(), fields.end());
+  if (ignored_of) {
+    table.ignored.resize(fields.size());
+    for (std::int64_t col : ignored_of(table)) table.ignored[static_cast<std::size_t>(col)] = true;
+  }
+  const char* hint = ignored_of ? "; --ignore leaves a column out" : "";
   const auto only = column ? std::optional(find_column(table, *column)) : std::nullopt;
   // Every field has a character and an end: a wide header over many short lines asks for no more.
   const auto lines = 1 + std::count(text.begin(), text.end(), '\n') + (text.empty() ? 0 : 1);
   table.values.reserve(std::min(static_cast<std::size_t>(lines * (only ? 1 : table.cols)),
                                 (line.size() + text.size()) / 2 + 2));
-  if (!header) read_row(table, fields, 1, splitter.between(), only);
+  if (!header) read_row(table, fields, 1, splitter.between(), only, hint);
   for (std::int64_t number = 2; !text.empty(); ++number) {
     line = take_line(text);
     if (without_blanks(line).empty())
       refuse(file, {number}, "got a blank line, wanted {} as on line 1",
              counted(table.cols, "field"));
-    read_row(table, splitter.split(line, number), number, splitter.between(), only);
+    read_row(table, splitter.split(line, number), number, splitter.between(), only, hint);
   }
   table.rows = std::ssize(table.values) / (only ? 1 : table.cols);
   if (table.rows < min_rows)
@@ -108,13 +116,14 @@ Table parse(std::string_view text, const std::string& file, std::int64_t min_row
 
 }  // namespace
 
-Table parse_table(std::string_view text, const std::string& file, std::int64_t min_rows) {
-  return parse(text, file, min_rows, nullptr);
+Table parse_table(std::string_view text, const std::string& file, std::int64_t min_rows,
+                  const IgnoredColumns& ignored) {
+  return parse(text, file, min_rows, nullptr, ignored);
 }
 
 std::vector<double> parse_column(std::string_view text, const std::string& file,
                                  const std::string& which) {
-  return parse(text, file, 1, &which).values;
+  return parse(text, file, 1, &which, {}).values;
 }
 
 std::string read_file(const std::string& path) {
@@ -133,8 +142,8 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-Table read_table(const std::string& path, std::int64_t min_rows) {
-  return parse_table(read_file(path), path, min_rows);
+Table read_table(const std::string& path, std::int64_t min_rows, const IgnoredColumns& ignored) {
+  return parse_table(read_file(path), path, min_rows, ignored);
 }
 
 std::int64_t find_column(const Table& table, const std::string& which) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,19 +15,27 @@ struct Table {
   std::string file;                ///< where it came from, for messages
   std::vector<std::string> names;  ///< one a column; empty where the file has no header
   std::int64_t rows = 0, cols = 0;
-  std::vector<double> values;  ///< [rows, cols], row-major, every one finite
+  std::vector<double> values;   ///< [rows, cols], row-major, every one finite; 0 where ignored
+  std::vector<bool> ignored{};  ///< [cols]: whether the column was left out; or empty
 
+  bool ignores(std::int64_t col) const { return !ignored.empty() && ignored[col]; }
   double at(std::int64_t row, std::int64_t col) const { return values[row * cols + col]; }
 };
+
+/// Which columns of a table, whose names and number of columns are known, to leave out: they may
+/// hold anything, dates say. None: all are read.
+using IgnoredColumns = std::function<std::vector<std::int64_t>(const Table&)>;
 
 /// Reads a table. The first line is a header where none of its fields is a number. Fields may be
 /// "quoted"; a BOM, CRLF and blank lines at the end are accepted.
 /// Throws DataError, naming file, line and column, for a field that is missing, not a number,
 /// infinite or NaN, for rows of different lengths, and for fewer than `min_rows` rows.
-Table read_table(const std::string& path, std::int64_t min_rows = 1);
+Table read_table(const std::string& path, std::int64_t min_rows = 1,
+                 const IgnoredColumns& ignored = {});
 
 /// The same from memory; `file` is what messages call it.
-Table parse_table(std::string_view text, const std::string& file, std::int64_t min_rows = 1);
+Table parse_table(std::string_view text, const std::string& file, std::int64_t min_rows = 1,
+                  const IgnoredColumns& ignored = {});
 
 /// The column called `which` or, where none is, of that number: from 0, or from the end where
 /// negative. Throws DataError that lists the columns there are.

@@ -29,6 +29,7 @@ struct TrainChoice {
   std::int64_t epochs = 1000, batch = 0, seeds = 1;
   double lr = 1e-3;
   bool resume = false;
+  std::vector<std::string> ignore{};
 };
 
 // Throws DataError unless float32 holds all of a file's examples, standardised.
@@ -76,7 +77,7 @@ struct TrainTask {
   TrainTask(const TrainChoice& choice, const Context& context)
       : folder(context.options.out.empty() ? "out/train" : context.options.out),
         standardise(parse_standardise(choice.standardise)),
-        table(read_table(choice.data, 2)),
+        table(read_table(choice.data, 2, ignored_columns(choice.ignore))),
         training(training_examples(table, choice.target)),
         standardiser(standardise, training),
         net(choice.net, training.features, net_options(choice, context)) {
@@ -86,7 +87,7 @@ struct TrainTask {
     check_steps(net, training.rows, choice.batch);
     check_float32(standardiser, training, choice.data, choice.standardise);
     if (!choice.test.empty()) {
-      const Table rows = read_table(choice.test);
+      const Table rows = read_table(choice.test, 1, ignored_as_in(table, choice.target));
       test = test_examples(rows, table, choice.target);
       if (const std::string line = order_note(rows, table); !line.empty()) context.note(line);
       check_float32(standardiser, test, choice.test, choice.standardise);
@@ -190,6 +191,7 @@ int run_train(const TrainChoice& choice, Context& context) {
                   {"seeds", seeds},
                   {"train_rows", task.training.rows},
                   {"training_seconds", report.seconds}};
+  if (!choice.ignore.empty()) numbers["ignore"] = choice.ignore;
   if (!choice.save_weights.empty()) {
     numbers["saved_weights"] = choice.save_weights;
     numbers["saved_net"] = spec_text(net.spec());
@@ -229,6 +231,7 @@ Run declare_train(CLI::App& app) {
   app.add_option("--target", choice->target,
                  "column to predict: its name, or its number from 0, -1 the last")
       ->required();
+  declare_ignore(app, choice->ignore);
   app.add_option("--test", choice->test, "table to predict; with the target, to be judged by");
   app.add_option("--standardise", choice->standardise,
                  "none, x or xy: by mean and population deviation of the training rows")

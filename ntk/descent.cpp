@@ -73,6 +73,7 @@ Start start_of(const Multipliers& at, const std::vector<Units>& layers, const Ve
         start.unit[first + j] = mean * std::max(1.0, root / 4);
       start.unit[at.half] = mean * std::sqrt(n);
       if (at.sided) start.unit[at.side] = mean * std::sqrt(n);
+      if (at.curved) start.unit[at.quadric] = mean * std::sqrt(n);
       break;
     }
     const double step = quotient(quotient(mean, scale), scale);

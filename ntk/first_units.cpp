@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../kernels/eigen.h"
+#include "dot.h"
 #include "length.h"
+#include "shell_maximum.h"
 
 namespace keel {
 
@@ -21,29 +24,56 @@ double farthest_in_slab(Vector a, const NormSet& set) {
   return last * along + std::sqrt(1 - last * last) * length_of(a);
 }
 
-// The largest a . u of the set, but for its cone. As side.u + beyond >= 0, any multiple of that may
-// be added: the least is looked for, in a convex function of the multiple.
-double farthest(const Vector& a, const NormSet& set) {
-  double least = farthest_in_slab(a, set);
-  if (set.side.empty()) return least;
-  const auto with = [&](double eta) {
-    Vector g = a;
-    for (std::size_t i = 0; i < g.size(); ++i) g[i] += eta * set.side[i];
-    const double value = farthest_in_slab(g, set) + eta * set.beyond;
-    least = std::min(least, value);
-    return value;
-  };
-  constexpr int kSteps = 40;
-  constexpr double kMost = 4;  // beyond, of |a|: where a points nearly against the side
-  double low = 0, high = kMost * length_of(a);
-  for (int step = 0; step < kSteps; ++step) {
-    const double third = (high - low) / 3;
-    if (with(low + third) > with(high - third))
-      low += third;
-    else
-      high -= third;
+// The least that a convex function takes on [low, high], as far as so many steps find it.
+template <class F>
+double least_of(const F& f, double low, double high, int steps) {
+  double least = kInfinity;
+  for (int step = 0; step < steps; ++step) {
+    const double third = (high - low) / 3, left = f(low + third), right = f(high - third);
+    least = std::min({least, left, right});
+    (left > right ? low : high) += left > right ? third : -third;
   }
   return least;
+}
+
+// u . (quadric u) in its eigenbasis.
+struct Quadric {
+  Vector values{}, vectors{};
+
+  explicit Quadric(const NormSet& set) {
+    if (set.quadric.empty()) return;
+    const Tensor matrix = Tensor::from(set.quadric, {set.rank, set.rank});
+    values = symmetric_eigen(matrix).to_vector<double>();
+    vectors = matrix.to_vector<double>();
+  }
+};
+
+// The largest a . u of the set, but for its cone. As side.u + beyond >= 0, and the quadric is, any
+// multiple of these may be added: the least is looked for, in a convex function of the multiple.
+double farthest(const Vector& a, const NormSet& set, const Quadric& quadric) {
+  constexpr int kSteps = 40;
+  constexpr double kMost = 4;  // beyond, of |a|: where a points nearly against the side
+  double least = farthest_in_slab(a, set);
+  const double length = length_of(a);
+  if (!set.side.empty())
+    least = std::min(least, least_of(
+                                [&](double eta) {
+                                  Vector g = a;
+                                  for (std::size_t i = 0; i < g.size(); ++i)
+                                    g[i] += eta * set.side[i];
+                                  return farthest_in_slab(g, set) + eta * set.beyond;
+                                },
+                                0, kMost * length, kSteps));
+  if (quadric.values.empty() || length == 0) return least;
+  const std::size_t k = a.size();
+  Vector along(k);
+  for (std::size_t i = 0; i < k; ++i) along[i] = dot(&quadric.vectors[i * k], a.data(), k) / length;
+  const auto with = [&](double log_eta) {
+    Vector values = quadric.values;
+    for (double& value : values) value *= std::exp(log_eta);
+    return length * shell_maximum(values, along, set.inner).value;
+  };
+  return std::min(least, least_of(with, -20, 40, kSteps));
 }
 
 }  // namespace
@@ -53,11 +83,13 @@ std::vector<Interval> linear_intervals(const Affine& map, const NormSet& set) {
   std::vector<Interval> result;
   const Vector summed = output_sizes(map);
   const auto k = static_cast<std::size_t>(map.inputs);
+  const Quadric quadric(set);
   for (std::size_t i = 0; i < map.bias.size(); ++i) {
     Vector row(&map.weight[i * k], &map.weight[i * k] + k);
-    const double margin = kMargin * summed[i], up = farthest(row, set);
+    const double margin = kMargin * summed[i], up = farthest(row, set, quadric);
     for (double& a : row) a = -a;
-    result.push_back({map.bias[i] - farthest(row, set) - margin, map.bias[i] + up + margin});
+    result.push_back(
+        {map.bias[i] - farthest(row, set, quadric) - margin, map.bias[i] + up + margin});
   }
   return result;
 }

@@ -273,8 +273,9 @@ double InfiniteKernel::entry(double r, double r2, double c) const {
   return value.item();
 }
 
-Supremum InfiniteKernel::supremum() const {
-  return supremum_of(host_maps_->host(), output_ == KernelOutput::ntk);
+Supremum InfiniteKernel::supremum(double farthest) const {
+  const double r = farthest * farthest / static_cast<double>(input_width_);
+  return supremum_of(host_maps_->host(), output_ == KernelOutput::ntk, r);
 }
 
 }  // namespace keel

@@ -61,7 +61,8 @@ class InfiniteKernel : public Kernel {
   /// The kernel at (x, x') from r = |x|^2 / n0, r' and c = x.x' / n0.
   double entry(double r, double r2, double c) const;
 
-  Supremum supremum() const;
+  /// farthest: over |x| <= farthest alone.
+  Supremum supremum(double farthest = kInfinity) const;
 
  private:
   class Inputs;

@@ -47,6 +47,8 @@ double InputMaximum::shell(const double* kappa, Vector& g, const Vector& added) 
   } else {
     own = rows_.gram({kappa, kappa + units_});
     for (std::size_t i = 0; i < added.size(); ++i) own[i] += added[i];
+    if (!std::ranges::all_of(own, [](double entry) { return std::isfinite(entry); }))
+      return HUGE_VAL;
     values = eigen(own, rows_.rank());
   }
   const Vector& vectors = one_kappa_ ? vectors_ : own;

@@ -12,7 +12,8 @@ class InputMaximum {
  public:
   InputMaximum(const UnitRows& rows, const NormSet& set, std::size_t units, bool one_kappa);
 
-  /// A bound of the maximum; g becomes the u of it.
+  /// A bound of the maximum; g becomes the u of it. Infinite, and g stays, where the quadratic has
+  /// left double.
   double shell(const double* kappa, std::vector<double>& g, const std::vector<double>& added) const;
 
   /// g or, of the cone, a shorter p = g + y with y.u >= 0 there: the one with the smaller maximum,

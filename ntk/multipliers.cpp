@@ -14,7 +14,9 @@ Multipliers::Multipliers(const std::vector<Units>& layers, std::size_t depth, bo
       half = size += kappas;
       side = ++size;
       sided = !set.side.empty();
-      size += sided;
+      quadric = size += sided;
+      curved = !one_kappa && !set.quadric.empty();
+      size += curved;
     } else {
       const std::size_t before = layers[l - 1].size();
       place.crosses = l == 1 && !one_kappa;
@@ -32,6 +34,7 @@ Multipliers::Multipliers(const std::vector<Units>& layers, std::size_t depth, bo
   for (std::size_t i = image; i < size; ++i) not_negative[i] = of_image->not_negative(i - image);
   not_negative[half] = set.last.high == 1;  // else u's last number has two ends
   if (sided) not_negative[side] = true;
+  if (curved) not_negative[quadric] = true;
   coupled.assign(size, false);
   for (std::size_t l = 1; l < depth; ++l)
     for (std::size_t i = coupling[l].kappa; i <= coupling[l].slack; ++i) coupled[i] = true;

@@ -13,6 +13,8 @@
 namespace keel {
 
 struct NetBoundOptions {
+  /// Of inputs with |x| <= within alone: of these any net has a bound.
+  double within = kInfinity;
   bool narrow = true;             ///< use what the layers before the norm allow
   std::int64_t steps = 1000;      ///< of the descent that tightens an output's bound,
   std::int64_t unit_steps = 150;  ///< and of a hidden unit's
@@ -27,8 +29,9 @@ struct NetBoundOptions {
 struct NetBound {
   bool bounded = false;                   ///< false: no such layer, and nothing below is set
   std::vector<Interval> outputs{};        ///< of each output, over every input
-  std::int64_t word = 0;                  ///< of that layer in the SPEC, counted from 1
-  LayerKind kind = LayerKind::layernorm;  ///< its kind
+  std::int64_t word = 0;                  ///< of that layer in the SPEC, counted from 1; 0: f is
+                                          ///< bounded from x itself on, as |x| <= within
+  LayerKind kind = LayerKind::layernorm;  ///< its kind, if it has a word
   std::int64_t width = 0, rank = 0;  ///< its units, and the dimension its output is confined to
   bool cone = false, image = false;  ///< whether it is confined to these, too
   /// More than one where norms stand within residuals behind that layer: it, and what each such
@@ -38,10 +41,11 @@ struct NetBound {
   double largest() const;        ///< of |f| over outputs and ends
 };
 
-/// The interval of each output of a net of one member, for every input, as real arithmetic has it;
-/// no intervals where it has no Layer Norm, RMSNorm, tanh or sigmoid that no residual passes by:
-/// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own. Throws
-/// keel::Error for an ensemble.
+/// The interval of each output of a net of one member, for every input, or for those within
+/// options.within, as real arithmetic has it; no intervals where that is infinite, and the net has
+/// no Layer Norm, RMSNorm, tanh or sigmoid that no residual passes by: computed in double and
+/// widened by 1e-9 of all that was summed; float32 rounds on its own. Throws keel::Error for an
+/// ensemble.
 NetBound bound_net(const Net& net, const NetBoundOptions& options = {});
 
 }  // namespace keel

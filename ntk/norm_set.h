@@ -38,6 +38,8 @@ struct NormSet {
   /// A unit vector with side.u >= -beyond, or empty.
   std::vector<double> side{};
   double beyond = 0;
+  /// [rank, rank], of length 1: u.(quadric u) >= 0; or empty.
+  std::vector<double> quadric{};
   Cone cone{};  ///< empty: says nothing
   /// [inputs + 1, rank]: u is parallel to the sum of a's elements times these rows, and the last
   /// row, b's. Empty where rounding leaves one open.

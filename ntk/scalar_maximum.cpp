@@ -77,7 +77,9 @@ ScalarMaximum smooth_maximum(const ScalarProblem& p, double tolerance, ScalarMax
     const double length = cell.high - cell.low;
     const double bound =
         max_or_nan(cell.at_low, cell.at_high) + std::max(bend, 0.0) * length * length / 8;
-    if (bound <= best.value + tolerance || depth + 2 > kCells || ++looked > kMost) {
+    // Not where multipliers have left double, either: no cut would help.
+    const bool open = bound > best.value + tolerance && std::isfinite(bound);
+    if (!open || depth + 2 > kCells || ++looked > kMost) {
       proved = max_or_nan(proved, bound);
       continue;
     }

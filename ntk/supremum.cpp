@@ -7,12 +7,12 @@
 
 #include "../core/error.h"
 #include "diagonal_cell.h"
-#include "interval.h"
 
 namespace keel {
 namespace {
 
-constexpr double kNear = 1e-30, kNearest = 1e-120, kFar = 1e30, kSlack = 1e-6, kTie = 1e-9;
+constexpr double kNear = 1e-30, kNearest = 1e-120, kFar = 1e30, kLeastFar = 1e-20, kSlack = 1e-6,
+                 kTie = 1e-9;
 constexpr const char* kOrdinary = "variances and eps of ordinary sizes";
 
 /// Exponents of |x|, far away, of K and Theta.
@@ -56,7 +56,9 @@ double value_at(const std::vector<KernelMap>& maps, bool theta, double r) {
 
 }  // namespace
 
-Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
+Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta, double farthest) {
+  check(farthest >= kLeastFar && (farthest <= kLongest || std::isinf(farthest)), "supremum",
+        "got |x|^2 / n0 up to {:g}, wanted {:g} to {:g}", farthest, kLeastFar, kLongest);
   Supremum found;
   // Of f itself, where sums of Gaussians have coefficients of either sign; where a mean that does
   // not vanish is taken away, of what is left beside eps.
@@ -73,8 +75,11 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
       rounding += 8 * std::numeric_limits<double>::epsilon() / map.eps;
   }
   found.growth = theta ? growth.theta : growth.k;
-  if (found.growth > 0) {
-    found.value = found.at = found.limit = kInfinity;
+  const bool all = found.growth == 0 && farthest >= kFar;
+  const double far = all ? kFar : farthest;
+  found.limit = found.growth > 0 ? kInfinity : value_at(maps, theta, kFar);
+  if (std::isinf(far)) {
+    found.value = found.at = kInfinity;
     return found;
   }
 
@@ -93,10 +98,10 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   const auto add = [&](double lo, double hi) {
     open.push({upper_bound(maps, theta, std::exp(lo), std::exp(hi)), lo, hi});
   };
-  found.limit = value_at(maps, theta, kFar);
-  check(std::abs(value_at(maps, theta, kLongest) - found.limit) <= kSlack * found.limit, "supremum",
-        "got a kernel that is {} at |x|^2 / n0 = {:g} and {} at {:g}, wanted its limit: {}",
-        found.limit, kFar, value_at(maps, theta, kLongest), kLongest, kOrdinary);
+  const double at_far = value_at(maps, theta, far);
+  check(!all || std::abs(value_at(maps, theta, kLongest) - at_far) <= kSlack * at_far, "supremum",
+        "got a kernel that is {} at |x|^2 / n0 = {:g} and {} at {:g}, wanted its limit: {}", at_far,
+        kFar, value_at(maps, theta, kLongest), kLongest, kOrdinary);
   if (without_eps &&
       value_at(maps, theta, kNearest * kNear) > 2 * value_at(maps, theta, kNearest)) {
     // Without biases and eps, a layer norm magnifies what does not vanish with x.
@@ -106,7 +111,7 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
   // Without biases, norms one behind the other each magnify by 1 / eps what is small.
   const auto changes_below = [&](double r) {
     return !(std::abs(value_at(maps, theta, r * kNear) - value_at(maps, theta, r)) <=
-             kSlack * std::max(found.limit, value_at(maps, theta, r)));
+             kSlack * std::max(at_far, value_at(maps, theta, r)));
   };
   double near = kNear;
   while (near > kNearest && changes_below(near)) near = std::max(near * kNear, kNearest);
@@ -114,11 +119,12 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
         "got a kernel that still changes below |x|^2 / n0 = {:g}, wanted its limit: {}", near,
         kOrdinary);
   found.bounded = true;
-  try_at(kFar);
+  try_at(far);
   try_at(0);
   add(std::log(near * kNear), std::log(near));  // where it changes by no more than that
   constexpr int kStart = 60, kMostCells = 4'000'000;
-  const double begin = std::log(near), width = (std::log(kFar) - begin) / kStart;
+  constexpr double kBeyond = 1e-12;  // the last cell is to hold `far`, however exp(log) rounds
+  const double begin = std::log(near), width = (std::log(far) + kBeyond - begin) / kStart;
   for (int i = 0; i < kStart; ++i) {
     try_at(std::exp(begin + i * width));
     add(begin + i * width, begin + (i + 1) * width);
@@ -135,7 +141,7 @@ Supremum supremum_of(const std::vector<KernelMap>& maps, bool theta) {
     add(middle, cell.hi);
   }
   found.value = std::max(best, open.top().upper) * (1 + rounding);
-  if (found.limit >= best * (1 - kTie)) found.at = kInfinity;
+  if (all && found.limit >= best * (1 - kTie)) found.at = kInfinity;
   return found;
 }
 

@@ -16,8 +16,8 @@ namespace keel {
 /// activations within it. Of a box the first activation is the identity, and what is before it
 /// takes no u.
 struct Tail {
-  std::int64_t word = 0;  ///< of the norm, tanh or sigmoid in the SPEC, counted from 1
-  LayerKind kind = LayerKind::layernorm;  ///< layernorm, rmsnorm, tanh or sigmoid
+  std::int64_t word = 0;  ///< of the norm, tanh or sigmoid in the SPEC, counted from 1; 0: of x
+  LayerKind kind = LayerKind::layernorm;  ///< layernorm, rmsnorm, tanh or sigmoid, if it has a word
   NormSet set{};
   bool direct = false;           ///< unit i of the first map is unit i of the norm, gain and bias
   std::vector<Affine> affine{};  ///< one more than activations

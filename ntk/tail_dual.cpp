@@ -147,9 +147,13 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
     added = coupling.quadratic();
     for (std::size_t i = 0; i < coupling.linear().size(); ++i) u[i] += coupling.linear()[i];
   }
+  if (at_.curved) {
+    added.resize(set_.quadric.size());
+    for (std::size_t i = 0; i < added.size(); ++i) added[i] += x[at_.quadric] * set_.quadric[i];
+  }
   const double of_last = x[at_.half], last = of_last < 0 ? set_.last.high : set_.last.low;
-  const double of_side = at_.sided ? x[at_.side] : 0;
-  TailDual::Value value{0, std::abs(of_last) + of_side};
+  const double of_side = at_.sided ? x[at_.side] : 0, of_quadric = at_.curved ? x[at_.quadric] : 0;
+  TailDual::Value value{0, std::abs(of_last) + of_side + of_quadric};
   if (image_) {
     const double* lambda = &x[at_.image];
     value = (*image_)(lambda, pass.tolerance, &pass.gradient[at_.image], also.price);
@@ -161,7 +165,7 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
     value.bound = over_inputs_.shell(kappa, u, added);
   }
   pass.value.bound += value.bound - of_last * last + of_side * set_.beyond;
-  pass.value.size += std::abs(value.bound) + value.size + std::abs(of_last) + of_side;
+  pass.value.size += std::abs(value.bound) + value.size + std::abs(of_last) + of_side + of_quadric;
   const Vector y = rows_.of(u);
   follow(y, pass);
   for (std::size_t i = 0; i < y.size() && !set_.box; ++i) {
@@ -171,6 +175,8 @@ Vector TailDual::inputs(const Vector& x, const Also& also, Pass& pass) const {
   }
   if (set_.half) pass.gradient[at_.half] = u.back() - last;
   if (at_.sided) pass.gradient[at_.side] = dot(u.data(), set_.side.data(), u.size()) + set_.beyond;
+  for (std::size_t i = 0; at_.curved && i < u.size(); ++i)
+    pass.gradient[at_.quadric] += u[i] * dot(&set_.quadric[i * u.size()], u.data(), u.size());
   for (std::size_t l = 1; l < depth_; ++l)
     pass.couplings[l].slope(layers_[l], at_.coupling[l],
                             {.y = pass.y[l],

@@ -189,6 +189,18 @@ Tail tail_from(const Net& net, std::size_t layer, bool narrow) {
   return tail;
 }
 
+Tail tail_of_inputs(const Net& net, double within) {
+  check(within > 0 && std::isfinite(within), "net_bound",
+        "got |x| within {}, wanted a number above 0", within);
+  const std::int64_t features = net.input_width();
+  Tail tail;
+  tail.set = every_normed(features, false);
+  tail.affine.push_back(identity_map(features));
+  for (double& weight : tail.affine[0].weight) weight *= within;
+  check_large_enough(large_enough(tail.affine[0]));
+  return tail;
+}
+
 Tail tail_after(const Net& net, std::size_t layer, const Tail& given) {
   const LayerSpec& norm = net.spec()[layer];
   std::int64_t widest = net.input_width();

@@ -12,6 +12,10 @@ namespace keel {
 /// tell.
 Tail tail_from(const Net& net, std::size_t layer, bool narrow);
 
+/// x itself where |x| <= within: what an RMSNorm of that length would give. Throws keel::Error
+/// unless `within` is a number above 0.
+Tail tail_of_inputs(const Net& net, double within);
+
 /// The same of a norm right behind `given`, a tail with no activation.
 Tail tail_after(const Net& net, std::size_t layer, const Tail& given);
 

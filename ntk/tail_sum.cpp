@@ -22,6 +22,24 @@ std::size_t bounding(const Spec& spec, std::size_t first, std::size_t last) {
   return norm < last ? norm : units;
 }
 
+// Those that no residual passes by.
+std::vector<std::size_t> norms_of_all(const Spec& spec) {
+  std::vector<std::size_t> norms;
+  bool within = false;
+  for (std::size_t i = 0; i < spec.size(); ++i) {
+    if (joins(spec[i].kind)) within = spec[i].kind == LayerKind::residual;
+    if (!within && normalises_rows(spec[i].kind)) norms.push_back(i);
+  }
+  return norms;
+}
+
+// The layers [first, last).
+bool all_dense(const Spec& spec, std::size_t first, std::size_t last) {
+  for (std::size_t i = first; i < last; ++i)
+    if (spec[i].kind != LayerKind::dense) return false;
+  return true;
+}
+
 // Of the residual whose first layer that is.
 std::size_t end_of_residual(const Spec& spec, std::size_t first) {
   while (spec[first].kind != LayerKind::add) ++first;
@@ -38,7 +56,33 @@ class Summing {
  public:
   Summing(const Net& net, bool narrow) : net_(net), narrow_(narrow) {}
 
-  void begin(std::size_t layer) { add(TailBuilder(tail_from(net_, layer, narrow_))); }
+  void begin(Tail start, std::size_t first) {
+    add(TailBuilder(std::move(start)));
+    const Spec& spec = net_.spec();
+    for (std::size_t i = first; i < spec.size(); ++i) {
+      if (spec[i].kind == LayerKind::dense) {
+        dense(i);
+      } else if (spec[i].kind == LayerKind::residual) {
+        const std::size_t end = end_of_residual(spec, i);
+        residual(i + 1, end);
+        i = end;
+      } else {
+        activation(i);
+      }
+    }
+  }
+
+  TailSum sum() const {
+    TailSum all;
+    for (const Term& term : terms_) all.push_back({term.tail.tail(), term.below});
+    return all;
+  }
+
+ private:
+  struct Term {
+    TailBuilder tail;
+    std::shared_ptr<const TailSum> below;
+  };
 
   void dense(std::size_t layer) {
     Affine map = dense_affine(net_, layer);
@@ -64,18 +108,6 @@ class Summing {
     add(std::move(term));
   }
 
-  TailSum sum() const {
-    TailSum all;
-    for (const Term& term : terms_) all.push_back({term.tail.tail(), term.below});
-    return all;
-  }
-
- private:
-  struct Term {
-    TailBuilder tail;
-    std::shared_ptr<const TailSum> below;
-  };
-
   void add(TailBuilder tail) { terms_.push_back({std::move(tail), nullptr}); }
 
   // All that there is, as one term.
@@ -92,12 +124,7 @@ class Summing {
   // The norm at `norm` of a residual whose layers begin at `first`. One of a linear map of few
   // dimensions has few, too.
   Tail begin_within(std::size_t first, std::size_t norm) const {
-    const auto layer = [&](std::size_t i) {
-      return net_.spec().begin() + static_cast<std::ptrdiff_t>(i);
-    };
-    if (narrow_ && terms_.size() == 1 && !terms_[0].below &&
-        std::all_of(layer(first), layer(norm),
-                    [](const LayerSpec& each) { return each.kind == LayerKind::dense; })) {
+    if (narrow_ && terms_.size() == 1 && !terms_[0].below && all_dense(net_.spec(), first, norm)) {
       TailBuilder before = terms_[0].tail;
       before.layers(net_, first, norm);
       const Tail given = before.tail();
@@ -128,27 +155,43 @@ const char* outside_residuals(const Spec& spec) {
   return has_residual(spec) ? " that no residual passes by" : "";
 }
 
-TailSum tail_sum_of(const Net& net, bool narrow) {
+namespace {
+
+void check_one_member(const Net& net) {
   check(net.members() == 1, "net_bound", "got a net of {} members, wanted one: Net::member",
         net.members());
+}
+
+}  // namespace
+
+TailSum tail_sum_of(const Net& net, bool narrow) {
+  check_one_member(net);
   const Spec& spec = net.spec();
   const std::size_t from = bounding_layer(spec);
   check(from < spec.size(), "net_bound",
         "got '{}', wanted a layernorm, an rmsnorm, a tanh or a sigmoid{}", spec_text(spec),
         outside_residuals(spec));
   Summing sum(net, narrow);
-  sum.begin(from);
-  for (std::size_t i = from + 1; i < spec.size(); ++i) {
-    if (spec[i].kind == LayerKind::dense) {
-      sum.dense(i);
-    } else if (spec[i].kind == LayerKind::residual) {
-      const std::size_t end = end_of_residual(spec, i);
-      sum.residual(i + 1, end);
-      i = end;
-    } else {
-      sum.activation(i);
-    }
+  sum.begin(tail_from(net, from, narrow), from + 1);
+  return sum.sum();
+}
+
+std::optional<TailSum> tail_sum_within(const Net& net, double within, bool narrow) {
+  check_one_member(net);
+  const Spec& spec = net.spec();
+  const std::vector<std::size_t> norms = norms_of_all(spec);
+  Summing sum(net, narrow);
+  Tail inputs = tail_of_inputs(net, within);
+  if (norms.empty()) {
+    sum.begin(std::move(inputs), 0);
+    return sum.sum();
   }
+  if (!narrow || norms.size() > 1 || !all_dense(spec, 0, norms[0])) return std::nullopt;
+  TailBuilder before(std::move(inputs));
+  before.layers(net, 0, norms[0]);
+  Tail normed = tail_after(net, norms[0], before.tail());
+  if (normed.set.whole) return std::nullopt;
+  sum.begin(std::move(normed), norms[0] + 1);
   return sum.sum();
 }
 

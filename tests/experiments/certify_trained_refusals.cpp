@@ -46,6 +46,11 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
     refused({option, "1"}, 2, option);
   refused({"--param", "ntk"}, 2, "--param is for --mode infinite and empirical");
   refused({"--dtype", "f32"}, 2, "--dtype");
+  for (const char* option : {"--farthest", "--exceed"})
+    refused({"--within", "3", option, "10"}, 2,
+            fmt::format("got --within and {}, wanted one of them", option));
+  for (const char* within : {"0", "-1", "nan", "1e46", "far"})
+    refused({"--within", within}, 2, within);
   refused({"--data", net.table}, 2, "--data needs --target");
   refused({"--target", "y"}, 2, "--target is for a table");
   refused({"--standardise", "xy"}, 2, "--standardise is for a table");

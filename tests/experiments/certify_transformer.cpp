@@ -195,6 +195,8 @@ TEST_CASE("certify transformer: refusals are one line") {
                          " is for a net of a SPEC: --weights is of a transformer, which says "
                          "itself what it is\n");
   }
+  CHECK(saved.certify({"--within", "3"})
+            .err.starts_with("keel: usage: --within is for a net of a SPEC: a transformer is "));
   CHECK(saved.certify({"--data", saved.data.table}).err ==
         "keel: usage: --data needs --target: the column that the net predicts\n");
 }

@@ -96,5 +96,30 @@ TEST_CASE("examples: standardised by the training rows' mean and population devi
                        Error);
 }
 
+TEST_CASE("ignored columns may hold anything, and are no features, in both tables") {
+  const auto parsed = [](const char* text, const char* file, std::vector<std::string> columns) {
+    return parse_table(text, file, 1, ignored_columns(std::move(columns)));
+  };
+  const Table training =
+      parsed("id,a,day,y,b\nx1,1,mon,10,5\nx2,3,,20,6\n", "train.csv", {"id", "2"});
+  const Examples examples = training_examples(training, "y");
+  CHECK(examples.names == std::vector<std::string>{"a", "b"});
+  CHECK(examples.x == Values{1, 5, 3, 6});
+  CHECK(examples.y == Values{10, 20});
+  CHECK(training_examples(training, "-2").x == examples.x);  // numbers are those of the file
+
+  const auto tested = [&](const char* text) {
+    return test_examples(parse_table(text, "test.csv", 1, ignored_as_in(training, "y")), training,
+                         "y");
+  };
+  for (const char* text : {"id,a,day,y,b\nq,7,tue,1,8\n", "b,a\n8,7\n", "b,day,y,a\n8,wed,1,7\n",
+                           "q,7,tue,1,8\n", "q,7,tue,8\n"}) {
+    CAPTURE(text);
+    CHECK(tested(text).x == Values{7, 8});
+  }
+  CHECK(message_of<DataError>([&] { tested("7,8\n"); }) ==
+        "test.csv: got 2 columns, wanted the 5 of train.csv, with or without the target");
+}
+
 }  // namespace
 }  // namespace keel

@@ -99,6 +99,37 @@ TEST_CASE("with an eps nothing grows without limit, however often norms magnify 
       }
 }
 
+TEST_CASE("over |x| <= R a kernel that grows has a supremum, and one that does not no larger one") {
+  for (const char* net :
+       {"dense(8) relu dense(8) relu dense(1)", "dense(8) tanh dense(8) layernorm relu dense(1)",
+        "dense(8) gelu dense(8) silu dense(1)",
+        "dense(8) residual(layernorm relu dense(8)) dense(1)",
+        "dense(8) softplus dense(8) sigmoid dense(1)", "dense(8) layernorm relu dense(1)"})
+    for (auto parameterisation : {Parameterisation::ntk, Parameterisation::standard})
+      for (const double farthest : {1e-3, 1.0, 40.0, 1e7}) {
+        CAPTURE(net);
+        CAPTURE(farthest);
+        const InfiniteKernel kernel(net, 4, {.parameterisation = parameterisation});
+        const Supremum found = kernel.supremum(farthest), all = kernel.supremum();
+        REQUIRE(found.bounded);
+        CHECK(found.value <= all.value);
+        CHECK(found.growth == all.growth);
+        CHECK(found.limit == all.limit);
+        const double edge = farthest * farthest / 4;
+        CHECK(found.at <= edge * (1 + 1e-9));
+        double most = std::max(kernel.diagonal(0), kernel.diagonal(edge));
+        for (int i = 0; i < 400; ++i)
+          most = std::max(most, kernel.diagonal(edge * std::exp(-0.1 * i)));
+        CHECK(most <= found.value);
+        CHECK(found.value <= most * (1 + 3e-6));
+      }
+  const InfiniteKernel kernel("dense(8) relu dense(1)", 4);
+  CHECK(message_of([&] { kernel.supremum(1e-30); }) ==
+        "supremum: got |x|^2 / n0 up to 2.5e-61, wanted 1e-20 to 1e+100");
+  CHECK(message_of([&] { kernel.supremum(1e60); }) ==
+        "supremum: got |x|^2 / n0 up to 2.5e+119, wanted 1e-20 to 1e+100");
+}
+
 TEST_CASE("a kernel that still changes where inputs end is refused") {
   for (const auto& [spec, parameterisation] :
        {std::pair{"dense(8) layernorm(affine=0, eps=1e40) relu dense(1)", Parameterisation::ntk},

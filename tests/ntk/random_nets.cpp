@@ -15,7 +15,7 @@ namespace {
 
 using namespace plain_net;
 
-constexpr int kDrawnNets = 300, kDrawnBounded = 100, kDrawnBehind = 200;
+constexpr int kDrawnNets = 300, kDrawnBounded = 100, kDrawnBehind = 200, kDrawnWithin = 150;
 constexpr std::int64_t kFarInputs = 1000;
 
 Vector row_of(const Tensor& x, std::int64_t row) { return x[row].to_vector<double>(); }
@@ -183,13 +183,32 @@ Tensor far_inputs(Dice& dice, std::int64_t rows, std::int64_t features) {
   return far;
 }
 
+double fraction(Dice& dice) { return static_cast<double>(dice.below(1 << 20)) / (1 << 20); }
+
+// Of |x| <= within: on the edge, anywhere, or near 0.
+Tensor near_inputs(Dice& dice, std::int64_t rows, std::int64_t features, double within) {
+  Vector values;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    Vector x;
+    for (std::int64_t col = 0; col < features; ++col) x.push_back(dice.normal());
+    const double parts[] = {1, 1, fraction(dice), 1e-4 * fraction(dice)};
+    const double length = parts[dice.below(4)] * within * (1 - 1e-12) / norm_of(x);
+    for (const double value : x) values.push_back(length * value);
+  }
+  return Tensor::from(values, {rows, features});
+}
+
 // Holds the net to its bound, by few steps.
-void check_bound(Dice& dice, const Net& net, bool narrow) {
-  const NetBound bound = bound_net(
-      net,
-      {.narrow = narrow, .steps = 20, .unit_steps = 10, .image_steps = 20, .unit_image_steps = 10});
+void check_bound(Dice& dice, const Net& net, bool narrow, double within = kInfinity) {
+  const NetBound bound = bound_net(net, {.within = within,
+                                         .narrow = narrow,
+                                         .steps = 20,
+                                         .unit_steps = 10,
+                                         .image_steps = 20,
+                                         .unit_image_steps = 10});
   REQUIRE(bound.bounded);
-  const Tensor far = far_inputs(dice, kFarInputs, net.input_width());
+  const Tensor far = std::isinf(within) ? far_inputs(dice, kFarInputs, net.input_width())
+                                        : near_inputs(dice, kFarInputs, net.input_width(), within);
   const Vector found = net.predict(far).to_vector<double>();
   for (std::size_t at = 0; at < found.size(); ++at) {
     const Interval& proved = bound.outputs[at % bound.outputs.size()];
@@ -228,6 +247,22 @@ TEST_CASE("random nets: nor where norms stand within residuals behind the last o
     CAPTURE(i);
     CAPTURE(spec_text(spec));
     check_bound(dice, net, ++behind % 4 != 0);
+  }
+}
+
+TEST_CASE("random nets: nor what is proved of inputs within a distance, with a norm or without") {
+  Dice dice{std::mt19937_64(13)};
+  int told = 0;
+  for (int i = 0; told < kDrawnWithin; ++i) {
+    const Spec spec = random_spec(dice, 7, false);
+    const Net net = random_net(dice, spec, 1 + dice.below(4), DType::f64);
+    const double within = std::pow(10, static_cast<double>(dice.below(7)) - 3);
+    if (!tail_sum_within(net, within)) continue;
+    ++told;
+    CAPTURE(i);
+    CAPTURE(within);
+    CAPTURE(spec_text(spec));
+    check_bound(dice, net, i % 4 != 0, within);
   }
 }
 

@@ -1,0 +1,24 @@
+// The rows of --data that certify --mode trained judges a net by, and the units it is in.
+#pragma once
+
+#include "certify_trained.h"
+#include "trained_net.h"
+
+namespace keel {
+
+/// The rows that the net was trained on; without --data one row of zeros, and units of one.
+struct TrainingRows {
+  /// Throws DataError where a table cannot be read, and ShapeError where it is none of the net's.
+  TrainingRows(const TrainedChoice& choice, const Net& net);
+  bool given;
+  Examples examples;
+};
+
+/// Those of the rows or, without them, of the file that keel wrote: then the row becomes its mean,
+/// where the search begins.
+Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const TrainedChoice& choice);
+
+/// The largest |x| of x [n, d]; 0 of no rows.
+double longest_row(const Tensor& x);
+
+}  // namespace keel
