@@ -7,10 +7,9 @@
 #include "../core/random.h"
 #include "../nn/streams.h"
 #include "../nn/trainer.h"
-#include "../ntk/length.h"
 #include "../ntk/net_bound.h"
 #include "../ntk/search.h"
-#include "certify_search.h"
+#include "certify_rows.h"
 #include "progress_bar.h"
 #include "reproduce.h"
 #include "statistics.h"
@@ -137,10 +136,7 @@ DistanceRun run_distance(const DistanceOptions& options) {
   const Tensor x = units.inputs(examples, options.device),
                y = units.targets(examples, options.device),
                starts = search_starts(x.to(Device::cpu()));
-  DistanceRun run;
-  const std::vector<double> flat = x.to_vector<double>();
-  for (std::size_t at = 0; at < flat.size(); at += kFriedmanFeatures)
-    run.farthest_row = std::max(run.farthest_row, length_of(&flat[at], kFriedmanFeatures));
+  DistanceRun run{longest_row(x), {}};
   NetOptions net_options;
   net_options.device = options.device;
   for (std::int64_t seed = 0; seed < options.seeds; ++seed)
