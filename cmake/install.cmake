@@ -7,10 +7,8 @@ install(EXPORT keelTargets NAMESPACE keel:: DESTINATION "${package_folder}")
 if(TARGET keel)
   install(TARGETS keel RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   install(PROGRAMS experiments/plot.py DESTINATION "${CMAKE_INSTALL_DATADIR}/keel")
-  install(FILES experiments/plot_forecast.py experiments/plot_grid.py experiments/plot_input.py
-                experiments/plot_sequences.py experiments/plot_style.py
-          experiments/plot_table1.py
-          DESTINATION "${CMAKE_INSTALL_DATADIR}/keel")
+  file(GLOB plots CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/experiments/plot_*.py")
+  install(FILES ${plots} DESTINATION "${CMAKE_INSTALL_DATADIR}/keel")
 endif()
 
 install(FILES keel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/keel")
