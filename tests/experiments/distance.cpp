@@ -1,4 +1,4 @@
-// How far nets can go by distance: the data, a small run of it, and what the command writes.
+// How far nets can go by distance: the data, and a small run. (reproduce.cpp has the command.)
 #include "../../experiments/distance.h"
 
 #include <cmath>

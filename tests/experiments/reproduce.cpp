@@ -185,11 +185,11 @@ TEST_CASE("plot: the Python that is found is used, and its complaint is passed o
   const Ran ran = run_keel({"reproduce", one ? "fig1" : "figures", "--seeds", "1", "--epochs", "2",
                             "--out", folder / "out"});
   CHECK(ran.code == 1);
-  for (const std::string& figure : one ? Names{"fig1"} : Names{"fig1", "fig2", "fig5"})
+  for (const std::string& figure : one ? Names{"fig1"} : Names{"fig1", "fig2", "fig5", "distance"})
     CHECK(ran.err.find(fmt::format("keel: plot: no {} here\n", figure)) != std::string::npos);
-  for (const std::string& file :
-       one ? Names{"/summary.json"}
-           : Names{"/fig1/summary.json", "/fig5/curves.csv", "/summary.json"})
+  for (const std::string& file : one ? Names{"/summary.json"}
+                                     : Names{"/fig1/summary.json", "/fig5/curves.csv",
+                                             "/distance/curves.csv", "/summary.json"})
     CHECK(std::filesystem::exists(folder / "out" + file));
 }
 

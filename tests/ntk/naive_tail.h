@@ -157,7 +157,8 @@ inline Interval of_every_s(const Net& net) {
 }
 
 // Of the net itself, over its inputs.
-inline Interval found_ahead(const Net& net, std::size_t output) {
+inline Interval found_ahead(const Net& net, std::size_t output,
+                            const SearchOptions& options = {.directions = 32, .steps = 20}) {
   Interval found;
   for (double side : {-1.0, 1.0}) {
     const RowFunction f = [&](const Tensor& x) {
@@ -168,9 +169,6 @@ inline Interval found_ahead(const Net& net, std::size_t output) {
         values.push_back(side * all[i]);
       return values;
     };
-    SearchOptions options;
-    options.directions = 32;
-    options.steps = 20;
     const Tensor none = Tensor::empty({0, net.input_width()}, DType::f64);
     (side > 0 ? found.high : found.low) =
         side * search_largest(f, net.input_width(), none, options).value;

@@ -10,28 +10,13 @@
 namespace keel {
 namespace {
 
-// What a search finds of |x| <= within, and 1000 points on the way to its edge of one feature.
+// What a search finds of |x| <= within; of one feature also 2001 points that are evenly apart.
 Interval found_within(const Net& net, double within) {
-  Interval found{1e300, -1e300};
-  const auto add = [&](double value) {
+  Interval found = found_ahead(
+      net, 0, {.nearest = 1e-3 * within, .farthest = within, .directions = 64, .steps = 100});
+  for (int i = -1000; i <= 1000 && net.input_width() == 1; ++i) {
+    const double value = net.predict(Tensor::from(Vector{within * i / 1000}, {1, 1})).item();
     found = {std::min(found.low, value), std::max(found.high, value)};
-  };
-  if (net.input_width() == 1)
-    for (int i = -1000; i <= 1000; ++i)
-      add(net.predict(Tensor::from(Vector{within * i / 1000}, {1, 1})).item());
-  SearchOptions options;
-  options.farthest = within;
-  options.nearest = 1e-3 * within;
-  options.directions = 64;
-  options.steps = 100;
-  for (const double side : {-1.0, 1.0}) {
-    const RowFunction f = [&](const Tensor& x) {
-      Vector values = net.predict(x).to_vector<double>();
-      for (double& value : values) value *= side;
-      return values;
-    };
-    const Tensor none = Tensor::empty({0, net.input_width()}, DType::f64);
-    add(side * search_largest(f, net.input_width(), none, options).value);
   }
   return found;
 }
@@ -210,19 +195,17 @@ TEST_CASE("net_bound within: what is no length is refused, and what leaves doubl
     CHECK(message_of([&] { bound_net(net, {.within = within}); }) ==
           fmt::format("net_bound: got |x| within {}, wanted a number above 0", within));
   CHECK(!bound_net(net).bounded);
-  for (const double within : {1e-308, 1e-200, 1e200, 1e308}) {
+  for (const double within : {1e-200, 1e200}) {
     CAPTURE(within);
-    std::string message;
-    try {
-      const Interval of = bound_net(net, {.within = within}).outputs[0];
-      const Interval found = found_within(net, within);
-      CHECK(of.low <= found.low);
-      CHECK(of.high >= found.high);
-    } catch (const Error& error) {
-      message = error.what();
-      CHECK(message.starts_with("net_bound: got weights so "));
-    }
+    const Interval of = bound_net(net, {.within = within}).outputs[0];
+    const Interval found = found_within(net, within);
+    CHECK(of.low <= found.low);
+    CHECK(of.high >= found.high);
   }
+  for (const double within : {1e-308, 1e308})
+    CHECK(message_of([&] {
+            bound_net(net, {.within = within});
+          }).starts_with("net_bound: got weights so "));
 }
 
 }  // namespace
