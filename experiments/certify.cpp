@@ -24,6 +24,7 @@ struct CertifyChoice {
   RegressionChoice regression;
   SearchChoice search;
   std::int64_t pieces = TrainedChoice{}.pieces, member = TrainedChoice{}.member;
+  std::optional<std::int64_t> boxes{};
   bool tail = false;
 };
 
@@ -241,6 +242,11 @@ Run declare_certify(CLI::App& app) {
                  "behind the first tanh or sigmoid: what is cut to tighten the bound, 0 for none")
       ->check(check_whole(0, 100000))
       ->capture_default_str();
+  app.add_option(
+         "--boxes", choice->boxes,
+         "of --mode trained: how many boxes the inputs are cut in to tighten the bound, 0 for "
+         "none (default: what takes some seconds); of few features they leave nothing open")
+      ->check(check_whole(0, 1000000000));
   app.add_option("--member", choice->member,
                  "of --mode trained: which net of an ensemble's --weights, from 0")
       ->check(check_whole(0, 1000000));
@@ -260,19 +266,19 @@ Run declare_certify(CLI::App& app) {
       "says, 0 otherwise. Writes summary.json into --out (default out/certify).");
   return [choice, &app](Context& context) {
     const RegressionChoice& of = choice->regression;
-    check_within(app);
+    check_region(app);
     if (of.kernel.trained())
-      return run_weights(
-          app,
-          {of.kernel.net, of.kernel.weights, modules_of(of.kernel.modules), choice->tail, of.data,
-           of.target, of.standardise, of.ignore, choice->search, choice->pieces, choice->member},
-          context);
+      return run_weights(app,
+                         {of.kernel.net, of.kernel.weights, modules_of(of.kernel.modules),
+                          choice->tail, of.data, of.target, of.standardise, of.ignore,
+                          choice->search, choice->pieces, choice->member, choice->boxes},
+                         context);
     if (app.count("--weights") > 0 && app.count("--mode") == 0)
       throw UsageError("usage",
                        "got --weights, wanted --mode trained, of that net, or --mode empirical, of "
                        "a regression with its kernel");
     for (const char* name : {"--net", "--data", "--target"}) require(app, name);
-    for (const char* name : {"--pieces", "--tail", "--member"})
+    for (const char* name : {"--pieces", "--boxes", "--ranges", "--tail", "--member"})
       if (app.count(name) > 0)
         throw UsageError("usage", fmt::format("{} is for --mode trained", name));
     if (choice->search.within && of.kernel.mode == "empirical")

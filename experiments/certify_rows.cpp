@@ -1,6 +1,7 @@
 #include "certify_rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../ntk/length.h"
 
@@ -35,6 +36,38 @@ Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const Train
   if (!trained.columns.empty())
     units.check_columns(trained.columns, choice.weights, examples, choice.target);
   return units;
+}
+
+std::vector<Interval> ranges_of(const TrainedChoice& choice, const Net& net,
+                                const Standardiser& units) {
+  const std::string& path = choice.search.ranges;
+  const Examples rows = [&] {
+    if (choice.data.empty())
+      return without_target(read_table(path, 1, ignored_columns(choice.ignore)));
+    const Table training = read_table(choice.data, 1, ignored_columns(choice.ignore));
+    return test_examples(read_table(path, 1, ignored_as_in(training, choice.target)), training,
+                         choice.target);
+  }();
+  const bool one_more = choice.data.empty() && rows.features == net.input_width() + 1;
+  check<ShapeError>(rows.features == net.input_width(), "certify",
+                    "{} has {} columns of features and {} takes {}, wanted as many{}", path,
+                    rows.features, choice.weights, net.input_width(),
+                    one_more ? "; --data and --target tell which are features" : "");
+  const std::vector<double> x = units.x(rows);
+  const auto width = static_cast<std::size_t>(rows.features);
+  std::vector<Interval> ranges;
+  for (std::size_t k = 0; k < width; ++k) {
+    Interval range{x[k], x[k]};
+    for (std::size_t at = k; at < x.size(); at += width)
+      range = {std::min(range.low, x[at]), std::max(range.high, x[at])};
+    const double half = 0.5 * (range.high - range.low), more = half * (choice.search.widen - 1);
+    range = {range.low - more, range.high + more};
+    check(std::isfinite(range.low) && std::isfinite(range.high), "certify",
+          "got the range [{}, {}] of {} in {}, wanted one within the number range", range.low,
+          range.high, rows.names[k], path);
+    ranges.push_back(range);
+  }
+  return ranges;
 }
 
 double longest_row(const Tensor& x) {

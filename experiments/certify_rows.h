@@ -18,6 +18,12 @@ struct TrainingRows {
 /// where the search begins.
 Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const TrainedChoice& choice);
 
+/// Of --ranges, each feature's in the net's units: the table's columns are those of --data by name
+/// or place, with or without the target, else the features in their order. Throws DataError and
+/// ShapeError as TrainingRows does.
+std::vector<Interval> ranges_of(const TrainedChoice& choice, const Net& net,
+                                const Standardiser& units);
+
 /// The largest |x| of x [n, d]; 0 of no rows.
 double longest_row(const Tensor& x);
 

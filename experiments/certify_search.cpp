@@ -30,6 +30,15 @@ void declare_search(CLI::App& app, SearchChoice& choice) {
                  "bound without a norm, too")
       ->check(check_positive)
       ->check(check_reached);
+  app.add_option(
+      "--ranges", choice.ranges,
+      "of --mode trained: prove, and search, of inputs alone whose features stay between "
+      "the least and the largest in this table's columns");
+  app.add_option("--widen", choice.widen,
+                 "how many times as wide as those --ranges are meant to be, about their middles")
+      ->check(check_positive)
+      ->check(check_reached)
+      ->capture_default_str();
   app.add_option("--farthest", choice.farthest, "how far out the search goes: |x|, standardised")
       ->check(check_positive)
       ->check(check_reached)
@@ -50,16 +59,19 @@ void declare_search(CLI::App& app, SearchChoice& choice) {
       ->check(check_positive);
 }
 
-void check_within(const CLI::App& app) {
-  if (app.count("--within") == 0) return;
-  for (const char* name : {"--farthest", "--exceed"})
-    if (app.count(name) > 0)
-      throw UsageError("usage", fmt::format("got --within and {}, wanted one of them: nothing "
-                                            "beyond --within is looked at",
-                                            name));
+void check_region(const CLI::App& app) {
+  if (app.count("--widen") > 0 && app.count("--ranges") == 0)
+    throw UsageError("usage", "got --widen, wanted --ranges TABLE with it: what is widened");
+  for (const char* region : {"--within", "--ranges"})
+    for (const char* name : {"--farthest", "--exceed", "--within"})
+      if (app.count(region) > 0 && app.count(name) > 0 && std::string(region) != name)
+        throw UsageError("usage", fmt::format("got {} and {}, wanted one of them: nothing beyond "
+                                              "{} is looked at",
+                                              region, name, region));
 }
 
 std::string within_text(const SearchChoice& choice, const Standardiser& units) {
+  if (!choice.ranges.empty()) return " in these ranges";
   if (!choice.within) return "";
   return fmt::format(" for |x| <= {:g}{}", *choice.within, units.moves_x() ? ", standardised" : "");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "../ntk/certificate.h"
 #include "command.h"
@@ -12,6 +13,8 @@ namespace keel {
 struct SearchChoice {
   double farthest = 1e6;           ///< of |x|, standardised
   std::optional<double> within{};  ///< what is proved, too, is of |x| up to this alone
+  std::string ranges{};  ///< or of features in the ranges of this table's columns; "": of none
+  double widen = 1;      ///< these about their middles
   std::optional<std::int64_t> directions, steps;
   std::optional<double> exceed;
 
@@ -24,13 +27,13 @@ struct SearchChoice {
   }
 };
 
-/// --within, --farthest, --directions, --steps, --exceed.
+/// --within, --ranges, --widen, --farthest, --directions, --steps, --exceed.
 void declare_search(CLI::App& app, SearchChoice& choice);
 
-/// Throws UsageError where --within was given with an option that goes beyond it.
-void check_within(const CLI::App& app);
+/// Throws UsageError where --within or --ranges was given with an option that goes beyond it.
+void check_region(const CLI::App& app);
 
-/// " for |x| <= 10, standardised", or nothing without --within.
+/// " for |x| <= 10, standardised", " in these ranges", or nothing.
 std::string within_text(const SearchChoice& choice, const Standardiser& units);
 
 /// Of gradient ascent where --steps does not say: a kernel's prediction is smooth, and takes long,

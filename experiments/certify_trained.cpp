@@ -7,6 +7,7 @@
 #include <limits>
 #include <ostream>
 
+#include "../ntk/length.h"
 #include "../ntk/net_bound.h"
 #include "../ntk/tail_sum.h"
 #include "certify_rows.h"
@@ -24,6 +25,7 @@ namespace {
 struct TrainedFindings {
   double r2 = std::numeric_limits<double>::quiet_NaN();
   double farthest_row = std::numeric_limits<double>::quiet_NaN();  // |x|, as the search has it
+  std::vector<Interval> ranges{};                                  // of x, as the search has it
   NetBound bound;
   double bound_seconds = 0;
   Attack attack;
@@ -33,14 +35,25 @@ struct TrainedFindings {
   }
 };
 
+// |x| of the farthest corner; a number above 0.
+double farthest_of(const std::vector<Interval>& ranges) {
+  std::vector<double> corner;
+  for (const Interval& range : ranges)
+    corner.push_back(std::max(std::abs(range.low), std::abs(range.high)));
+  return std::max(length_of(corner), 1e-100);
+}
+
 TrainedFindings examine(const TrainedChoice& choice, const Net& net, const TrainingRows& rows,
                         const Standardiser& units, const Context& context) {
   StatusLine status(context.shows_progress());
   TrainedFindings found;
   status.show("bounding the net ...");
   const auto started = std::chrono::steady_clock::now();
-  found.bound =
-      bound_net(net, {.within = choice.search.within.value_or(kInfinity), .pieces = choice.pieces});
+  if (!choice.search.ranges.empty()) found.ranges = ranges_of(choice, net, units);
+  found.bound = bound_net(net, {.within = choice.search.within.value_or(kInfinity),
+                                .ranges = found.ranges,
+                                .pieces = choice.pieces,
+                                .boxes = choice.boxes});
   found.bound_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const Tensor inputs = units.inputs(rows.examples, context.device);
@@ -53,6 +66,12 @@ TrainedFindings examine(const TrainedChoice& choice, const Net& net, const Train
   const Tensor starts = search_starts(inputs.to(Device::cpu()));
   SearchOptions options =
       search_options(choice.search, {.steps = kNetSteps, .seed = context.options.seed});
+  options.ranges = found.ranges;
+  if (!found.ranges.empty()) {
+    options.farthest = farthest_of(found.ranges);
+    options.nearest = std::min(options.nearest, 1e-3 * options.farthest);
+  }
+  options.points = found.bound.found_at;
   // A norm that comes first (--tail) makes the same of an input at all but the smallest distances.
   if (normalises_rows(net.spec().front().kind)) options.radii = 5;
   const OutputSize size = size_of_outputs(net);
@@ -104,10 +123,14 @@ std::string place_of(const NetBound& bound) {
 
 std::string proof_of(const NetBound& bound, const Spec& spec) {
   if (!bound.bounded) return fmt::format("none: {}", no_bound(spec));
-  if (bound.activations == 0 && !bound.cone && !bound.image) return "linear";
-  return fmt::format("dual, {} layer{}{}{}{}", bound.activations, bound.activations == 1 ? "" : "s",
-                     bound.cone ? ", cone" : "", bound.image ? ", image" : "",
-                     bound.sets > 1 ? fmt::format(", {} sets", bound.sets) : "");
+  if (bound.closed)
+    return fmt::format("x in {} boxes, to {:g}% of what f reaches", bound.boxes, 100 * kNearFound);
+  const std::string boxes = bound.boxes > 0 ? fmt::format(", {} boxes", bound.boxes) : "";
+  if (bound.activations == 0 && !bound.cone && !bound.image) return "linear" + boxes;
+  return fmt::format("dual, {} layer{}{}{}{}{}", bound.activations,
+                     bound.activations == 1 ? "" : "s", bound.cone ? ", cone" : "",
+                     bound.image ? ", image" : "",
+                     bound.sets > 1 ? fmt::format(", {} sets", bound.sets) : "", boxes);
 }
 
 Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, const Spec& spec,
@@ -128,14 +151,29 @@ Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, co
     json["bounded_by_width"] = bound.width;
     json["bounded_by_dimension"] = bound.rank;
     json["sets"] = bound.sets;
+    json["boxes"] = bound.boxes;
+    json["closed"] = bound.closed;
     json["found_over_bound"] = found.attack.largest.value / bound.largest();
     json["found_of_interval"] = found.share.value;
   }
   if (choice.search.within) json["within"] = *choice.search.within;
+  if (!found.ranges.empty()) {
+    std::vector<double> low, high;
+    for (const Interval& range : found.ranges) {
+      low.push_back(range.low);
+      high.push_back(range.high);
+    }
+    json["ranges"] = {{"table", choice.search.ranges},
+                      {"widen", choice.search.widen},
+                      {"low", units.x_in_own_units(low)},
+                      {"high", units.x_in_own_units(high)}};
+  }
   json["bound_seconds"] = found.bound_seconds;
   json["data_fit_r2"] = found.r2;
   if (std::isfinite(found.farthest_row)) json["farthest_row"] = found.farthest_row;
-  json.update(attack_json(found.attack, units, choice.search.region()));
+  json.update(
+      attack_json(found.attack, units,
+                  found.ranges.empty() ? choice.search.region() : farthest_of(found.ranges)));
   return json;
 }
 
@@ -162,8 +200,10 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
                      brief_outward(bound.largest() * units.y_scale(), 5, 1)});
   else
     table.push_back({"bound of " + about_text(units), proof_of(bound, spec)});
-  table.push_back({fmt::format("largest found for |x| <= {:g}{}", choice.search.region(),
-                               units.moves_x() ? ", standardised" : ""),
+  table.push_back({found.ranges.empty()
+                       ? fmt::format("largest found for |x| <= {:g}{}", choice.search.region(),
+                                     units.moves_x() ? ", standardised" : "")
+                       : "largest found in these ranges",
                    brief(largest.value * units.y_scale(), 5)});
   table.push_back({"  at |x|", brief(largest.distance(), 5)});
   if (bound.bounded && bound.largest() > 0)
@@ -180,7 +220,12 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
     text += fmt::format("by the {} at word {}: its {} units stay {}; {}\n", name_of(bound.kind),
                         bound.word, bound.width, place_of(bound), proof_of(bound, spec));
   else if (!found.attack.beyond)
-    text += fmt::format("{}: nothing is proved, but for a region (--within)\n", no_bound(spec));
+    text += fmt::format("{}: nothing is proved, but for a region (--within, --ranges)\n",
+                        no_bound(spec));
+  if (!found.ranges.empty())
+    text += fmt::format(
+        "ranges: those of the columns of {}{}\n", choice.search.ranges,
+        choice.search.widen == 1 ? "" : fmt::format(", {:g} times as wide", choice.search.widen));
   if (choice.tail)
     text += fmt::format(
         "x is what enters '{}', whatever makes it: the whole net may not come to what was found\n",
@@ -217,7 +262,8 @@ void check_trained(const CLI::App& app) {
 
 int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
-  check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
+  check_apart({folder.path("summary.json").string()},
+              {choice.data, choice.weights, choice.search.ranges});
   const Spec spec = choice.tail ? parse_tail(choice.net) : parse_spec(choice.net);
   const TrainedNet trained = trained_net(spec, file, choice.weights, choice.modules,
                                          choice.data.empty() ? "" : choice.standardise, context);

@@ -15,6 +15,7 @@ struct TrainedChoice {
   std::vector<std::string> ignore{};
   SearchChoice search;
   std::int64_t pieces = NetBoundOptions{}.pieces, member = -1;
+  std::optional<std::int64_t> boxes{};
 };
 
 /// Throws UsageError where `app` was given an option that only kernels have, or lacks one that this

@@ -62,15 +62,16 @@ Json numbers_of(const TransformerChoice& choice, const TransformerOptions& net, 
 }  // namespace
 
 void check_transformer(const CLI::App& app) {
-  for (const char* name : {"--net", "--modules", "--pieces", "--standardise"})
+  for (const char* name : {"--net", "--modules", "--pieces", "--boxes", "--standardise"})
     if (app.count(name) > 0)
       throw UsageError("usage", fmt::format("{} is for a net of a SPEC: --weights is of a "
                                             "transformer, which says itself what it is",
                                             name));
-  if (app.count("--within") > 0)
-    throw UsageError("usage",
-                     "--within is for a net of a SPEC: a transformer is bounded for every sequence "
-                     "or not at all");
+  for (const char* name : {"--within", "--ranges"})
+    if (app.count(name) > 0)
+      throw UsageError("usage", fmt::format("{} is for a net of a SPEC: a transformer is bounded "
+                                            "for every sequence or not at all",
+                                            name));
 }
 
 int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Context& context) {

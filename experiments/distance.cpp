@@ -20,6 +20,7 @@ namespace keel {
 namespace {
 
 constexpr std::int64_t kFriedmanFeatures = 5, kDistances = 11;
+constexpr std::int64_t kBoxesAnEpoch = 20;
 constexpr double kNearest = 0.1, kGrowsFrom = 100, kFarthest = 1e4;
 
 Examples friedman_rows(std::int64_t rows) {
@@ -34,7 +35,8 @@ Examples friedman_rows(std::int64_t rows) {
 }
 
 // The least and the largest f that a search finds.
-Interval search_ends(const Net& net, const Tensor& starts, double within) {
+Interval search_ends(const Net& net, const Tensor& starts, double within,
+                     const std::vector<std::vector<double>>& points) {
   Interval found;
   for (const double side : {-1.0, 1.0}) {
     const RowFunction f = [&](const Tensor& x) {
@@ -42,7 +44,7 @@ Interval search_ends(const Net& net, const Tensor& starts, double within) {
       for (double& value : values) value *= side;
       return values;
     };
-    const SearchOptions options{.nearest = 1e-3 * within, .farthest = within};
+    const SearchOptions options{.nearest = 1e-3 * within, .farthest = within, .points = points};
     const double most = search_largest(f, net.input_width(), starts, options).value;
     (side > 0 ? found.high : found.low) = side * most;
   }
@@ -153,9 +155,10 @@ DistanceRun run_distance(const DistanceOptions& options) {
       DistanceCurve curve{n, net_options.seeds[static_cast<std::size_t>(s)]};
       curve.train_r2 = r_squared(net.predict(x).to_vector<double>(), y.to_vector<double>());
       for (const double within : options.within) {
-        const Interval proved =
-            bound_net(net, {.within = within, .steps = options.steps, .pieces = 0}).outputs[0];
-        Interval found = search_ends(net, starts, within);
+        const NetBound bound = bound_net(
+            net, {.within = within, .steps = options.steps, .pieces = 0, .boxes = options.boxes});
+        const Interval proved = bound.outputs[0];
+        Interval found = search_ends(net, starts, within, bound.found_at);
         if (!curve.at.empty()) {  // what was found nearer is within this distance, too
           const Interval& nearer = curve.at.back().found;
           found = {std::min(found.low, nearer.low), std::max(found.high, nearer.high)};
@@ -180,6 +183,8 @@ Reproduced reproduce_distance(const Context& context, const ReproduceOptions& ch
   DistanceOptions options;
   options.seeds = chosen.seeds.value_or(options.seeds);
   options.epochs = chosen.epochs.value_or(options.epochs);
+  // A short run is one to look at: bounds are as quick.
+  options.boxes = std::min(options.boxes, kBoxesAnEpoch * options.epochs);
   options.within = log_spaced(kNearest, kFarthest, kDistances);
   options.first_seed = context.options.seed;
   options.device = context.device;

@@ -27,6 +27,7 @@ struct DistanceOptions {
   std::int64_t seeds = 1, epochs = 3000, rows = 300, width = 64;
   std::vector<double> within;  ///< distances |x|, in ascending order
   std::int64_t steps = 1000;   ///< of the bounds' descent
+  std::int64_t boxes = 60000;  ///< that x is cut in, for each bound
   std::uint64_t first_seed = 0;
   Device device{};
   std::function<void()> progress;  ///< after each net and distance

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "../nn/net.h"
@@ -15,6 +16,8 @@ namespace keel {
 struct NetBoundOptions {
   /// Of inputs with |x| <= within alone: of these any net has a bound.
   double within = kInfinity;
+  /// Of inputs with every feature in an interval of its own alone, [features]; or empty.
+  std::vector<Interval> ranges{};
   bool narrow = true;             ///< use what the layers before the norm allow
   std::int64_t steps = 1000;      ///< of the descent that tightens an output's bound,
   std::int64_t unit_steps = 150;  ///< and of a hidden unit's
@@ -24,7 +27,16 @@ struct NetBoundOptions {
   /// of it that are looked at to tighten the outputs' ends, all in all, and the steps on each. 0:
   /// none.
   std::int64_t pieces = 32, piece_steps = 200;
+  /// Boxes that the inputs' region is cut in, all in all and at the most: with few features they
+  /// come near to what is reached, whatever the SPEC, and then nothing else is looked at. After a
+  /// first look there are no more where they would not help. 0: none; nothing: as many as take
+  /// some seconds.
+  std::optional<std::int64_t> boxes = 0;
 };
+
+/// How near to what an output reaches is next to it: of the distance between its least and largest
+/// values that were found.
+inline constexpr double kNearFound = 1e-3;
 
 struct NetBound {
   bool bounded = false;                   ///< false: no such layer, and nothing below is set
@@ -38,14 +50,18 @@ struct NetBound {
   /// residual adds, is bounded over a set of its own.
   std::int64_t sets = 1;
   std::int64_t activations = 0;  ///< behind a set, at most: with none f is linear
-  double largest() const;        ///< of |f| over outputs and ends
+  std::int64_t boxes = 0;        ///< that were looked at
+  bool closed = false;           ///< by them: each end is next to what f reaches, by kNearFound
+  /// x where f nearly reaches each output's high end and its low one, as far as boxes tell.
+  std::vector<std::vector<double>> found_at{};
+  double largest() const;  ///< of |f| over outputs and ends
 };
 
-/// The interval of each output of a net of one member, for every input, or for those within
-/// options.within, as real arithmetic has it; no intervals where that is infinite, and the net has
-/// no Layer Norm, RMSNorm, tanh or sigmoid that no residual passes by: computed in double and
-/// widened by 1e-9 of all that was summed; float32 rounds on its own. Throws keel::Error for an
-/// ensemble.
+/// The interval of each output of a net of one member, for every input, or for those of
+/// options.within or options.ranges, as real arithmetic has it; no intervals where that is
+/// infinite, and the net has no Layer Norm, RMSNorm, tanh or sigmoid that no residual passes by:
+/// computed in double and widened by 1e-9 of all that was summed; float32 rounds on its own. Throws
+/// keel::Error for an ensemble.
 NetBound bound_net(const Net& net, const NetBoundOptions& options = {});
 
 }  // namespace keel

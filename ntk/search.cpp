@@ -12,6 +12,16 @@ namespace {
 
 using Point = std::vector<double>;
 
+// As near to x as may be looked at.
+Point inside(Point x, const SearchOptions& options) {
+  const double size = length_of(x);
+  if (size > options.farthest)
+    for (double& value : x) value *= options.farthest / size;
+  for (std::size_t i = 0; i < options.ranges.size(); ++i)
+    x[i] = std::clamp(x[i], options.ranges[i].low, options.ranges[i].high);
+  return x;
+}
+
 struct Climber {
   Point x;
   double height = 0;
@@ -43,14 +53,12 @@ class Searcher {
 
   const Found& best() const { return best_; }
 
-  /// x moved by `length` along `direction`, and brought back to the ball where it left it.
+  /// x moved by `length` along `direction`, and brought back to the ball and the ranges where it
+  /// left them.
   Point moved(const Point& x, const Point& direction, double length) const {
     Point to = x;
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += length * direction[i];
-    const double size = length_of(to);
-    if (size > options_.farthest)
-      for (double& value : to) value *= options_.farthest / size;
-    return to;
+    return inside(std::move(to), options_);
   }
 
   // The gradient at each climber, times a share of |x|.
@@ -132,7 +140,7 @@ class Searcher {
 class Rays {
  public:
   Rays(std::int64_t width, const Tensor& starts, const SearchOptions& options)
-      : width_(static_cast<std::size_t>(width)) {
+      : width_(static_cast<std::size_t>(width)), options_(options) {
     for (std::size_t i = 0; i < width_; ++i) {
       Point axis(width_);
       axis[i] = 1;
@@ -158,11 +166,11 @@ class Rays {
 
   Point at(std::size_t i) const {
     Point x(width_);
-    if (i-- == 0) return x;
+    if (i-- == 0) return inside(std::move(x), options_);
     const double* direction = &directions_[i / (2 * radii_.size()) * width_];
     const double side = i / radii_.size() % 2 == 0 ? 1 : -1;
     for (std::size_t j = 0; j < width_; ++j) x[j] = side * direction[j] * radii_[i % radii_.size()];
-    return x;
+    return inside(std::move(x), options_);
   }
 
  private:
@@ -172,6 +180,7 @@ class Rays {
   }
 
   std::size_t width_;
+  const SearchOptions& options_;
   std::vector<double> directions_{}, radii_{};  // [.., width], of length 1
 };
 
@@ -264,6 +273,12 @@ void check_options(std::int64_t width, const Tensor& starts, const SearchOptions
             std::isfinite(options.farthest / options.nearest),
         "search", "got |x| from {} to {}, wanted 0 < nearest <= farthest, less than 1e308 times it",
         options.nearest, options.farthest);
+  check<ShapeError>(options.ranges.empty() || std::ssize(options.ranges) == width, "search",
+                    "got {} ranges for {} coordinates, wanted as many", options.ranges.size(),
+                    width);
+  for (const Point& point : options.points)
+    check<ShapeError>(std::ssize(point) == width, "search",
+                      "got a point of {} coordinates, wanted {}", point.size(), width);
   check(
       options.directions >= 0 && options.radii >= 1 && options.climbers >= 0 && options.steps >= 0,
       "search", "got {} directions, {} radii, {} climbers and {} steps, wanted none below 0",
@@ -282,6 +297,11 @@ Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& sta
   Searcher searcher(f, width, options, own);
   std::vector<Climber> climbers = climbers_of(searcher, Rays(width, starts, options),
                                               climbers_at(width, options, own != nullptr));
+  std::vector<Point> points;
+  for (const Point& point : options.points) points.push_back(inside(point, options));
+  const std::vector<double> heights = searcher.values(points);
+  for (std::size_t i = 0; i < points.size(); ++i)
+    climbers.push_back({std::move(points[i]), heights[i]});
   climb(searcher, std::move(climbers), options.steps, 0.3);
   // Long steps may leave the best point for good.
   const Found& best = searcher.best();

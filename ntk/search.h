@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../core/tensor.h"
+#include "interval.h"
 
 namespace keel {
 
@@ -24,6 +25,8 @@ struct SearchOptions {
   double nearest = 1e-2,
          farthest =
              1e6;  ///< of |x|: rays start at the one, and nothing is reported beyond the other
+  std::vector<Interval> ranges{};  ///< of each coordinate: nothing is looked at outside; or empty
+  std::vector<std::vector<double>> points{};  ///< to be tried, and climbed from, beside the rays
   std::int64_t directions = 256;  ///< random ones, besides the axes, the starts and their opposites
   std::int64_t radii = 33;        ///< tried along each direction, evenly spaced in log |x|
   std::int64_t climbers = 32;     ///< the best points of the best rays, that climb the gradient:

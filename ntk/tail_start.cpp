@@ -201,6 +201,39 @@ Tail tail_of_inputs(const Net& net, double within) {
   return tail;
 }
 
+namespace {
+
+// Middles and half lengths, times `factor`: of what is 1 at most the ranges.
+Affine of_ranges(const std::vector<Interval>& ranges, double factor) {
+  Affine map = identity_map(std::ssize(ranges));
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const double middle = ranges[i].low + 0.5 * (ranges[i].high - ranges[i].low);
+    map.bias[i] = middle;
+    map.weight[i * ranges.size() + i] =
+        factor * std::max(ranges[i].high - middle, middle - ranges[i].low);
+  }
+  check_large_enough(large_enough(map));
+  return map;
+}
+
+}  // namespace
+
+Tail tail_of_ranges(const std::vector<Interval>& ranges) {
+  Tail tail;
+  tail.set = every_of_units(std::ssize(ranges), LayerKind::tanh);
+  tail.affine = {{tail.set.width, 0, {}, Vector(ranges.size())}};
+  tail.push_back(Activation::identity());
+  tail.affine.push_back(of_ranges(ranges, 1));
+  return tail;
+}
+
+Tail tail_around_ranges(const std::vector<Interval>& ranges) {
+  Tail tail;
+  tail.set = every_normed(std::ssize(ranges), false);
+  tail.affine = {of_ranges(ranges, std::sqrt(static_cast<double>(ranges.size())))};
+  return tail;
+}
+
 Tail tail_after(const Net& net, std::size_t layer, const Tail& given) {
   const LayerSpec& norm = net.spec()[layer];
   std::int64_t widest = net.input_width();

@@ -16,7 +16,14 @@ Tail tail_from(const Net& net, std::size_t layer, bool narrow);
 /// unless `within` is a number above 0.
 Tail tail_of_inputs(const Net& net, double within);
 
-/// The same of a norm right behind `given`, a tail with no activation.
+/// x itself where every feature is in its range: as a tanh's box, whose units the ranges scale.
+Tail tail_of_ranges(const std::vector<Interval>& ranges);
+
+/// x itself in the ellipsoid about the ranges that is round where they are as long as each other:
+/// as tail_of_inputs().
+Tail tail_around_ranges(const std::vector<Interval>& ranges);
+
+/// As tail_from(), of a norm right behind `given`, a tail with no activation.
 Tail tail_after(const Net& net, std::size_t layer, const Tail& given);
 
 /// The dense layer at `layer`, as it multiplies and adds.

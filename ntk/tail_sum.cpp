@@ -176,18 +176,18 @@ TailSum tail_sum_of(const Net& net, bool narrow) {
   return sum.sum();
 }
 
-std::optional<TailSum> tail_sum_within(const Net& net, double within, bool narrow) {
+std::optional<TailSum> tail_sum_within(const Net& net, double within,
+                                       const std::vector<Interval>& ranges, bool narrow) {
   check_one_member(net);
   const Spec& spec = net.spec();
   const std::vector<std::size_t> norms = norms_of_all(spec);
   Summing sum(net, narrow);
-  Tail inputs = tail_of_inputs(net, within);
   if (norms.empty()) {
-    sum.begin(std::move(inputs), 0);
+    sum.begin(ranges.empty() ? tail_of_inputs(net, within) : tail_of_ranges(ranges), 0);
     return sum.sum();
   }
   if (!narrow || norms.size() > 1 || !all_dense(spec, 0, norms[0])) return std::nullopt;
-  TailBuilder before(std::move(inputs));
+  TailBuilder before(ranges.empty() ? tail_of_inputs(net, within) : tail_around_ranges(ranges));
   before.layers(net, 0, norms[0]);
   Tail normed = tail_after(net, norms[0], before.tail());
   if (normed.set.whole) return std::nullopt;

@@ -34,11 +34,13 @@ struct TailTerm {
 /// and where products of weights leave double's range downward, so that no margin would tell.
 TailSum tail_sum_of(const Net& net, bool narrow = true);
 
-/// f(x) where |x| <= within: from x itself on or, where a norm that no residual passes by is in the
-/// way, from that on, if there is one such norm, with nothing but dense layers before it; else that
-/// |x| is bounded tells nothing of f, and there is none. Throws what tail_sum_of() does, but asks
-/// for no such layer.
-std::optional<TailSum> tail_sum_within(const Net& net, double within, bool narrow = true);
+/// f(x) where |x| <= within or, where there are `ranges`, every feature is in its own: from x
+/// itself on or, where a norm that no residual passes by is in the way, from that on, if there is
+/// one such norm, with nothing but dense layers before it; else that x is bounded tells nothing of
+/// f, and there is none. Throws what tail_sum_of() does, but asks for no such layer.
+std::optional<TailSum> tail_sum_within(const Net& net, double within,
+                                       const std::vector<Interval>& ranges = {},
+                                       bool narrow = true);
 
 /// The first tail of all, from bounding_layer().
 const Tail& first_tail(const TailSum& sum);

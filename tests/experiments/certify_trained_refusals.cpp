@@ -49,6 +49,14 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
   for (const char* option : {"--farthest", "--exceed"})
     refused({"--within", "3", option, "10"}, 2,
             fmt::format("got --within and {}, wanted one of them", option));
+  for (const char* option : {"--farthest", "--exceed", "--within"})
+    refused({"--ranges", net.table, option, "10"}, 2,
+            fmt::format("got --ranges and {}, wanted one of them", option));
+  refused({"--widen", "2"}, 2, "got --widen, wanted --ranges TABLE with it");
+  for (const char* widen : {"0", "-1", "nan"})
+    refused({"--ranges", net.table, "--widen", widen}, 2, widen);
+  refused({"--boxes", "-1"}, 2, "-1");
+  refused({"--ranges", net.folder / "none.csv"}, 1, "none.csv");
   for (const char* within : {"0", "-1", "nan", "1e46", "far"})
     refused({"--within", within}, 2, within);
   refused({"--data", net.table}, 2, "--data needs --target");

@@ -195,8 +195,10 @@ TEST_CASE("certify transformer: refusals are one line") {
                          " is for a net of a SPEC: --weights is of a transformer, which says "
                          "itself what it is\n");
   }
-  CHECK(saved.certify({"--within", "3"})
-            .err.starts_with("keel: usage: --within is for a net of a SPEC: a transformer is "));
+  for (const char* option : {"--within", "--ranges"})
+    CHECK(saved.certify({option, "3"})
+              .err.starts_with(fmt::format(
+                  "keel: usage: {} is for a net of a SPEC: a transformer is ", option)));
   CHECK(saved.certify({"--data", saved.data.table}).err ==
         "keel: usage: --data needs --target: the column that the net predicts\n");
 }

@@ -21,6 +21,7 @@ TEST_CASE("distance: nets without a norm go on with the distance, and those with
   options.rows = 40;
   options.width = 8;
   options.steps = 100;
+  options.boxes = 2000;
   options.within = {0.1, 10, 1e3};
   int told = 0;
   options.progress = [&] { ++told; };

@@ -1,0 +1,43 @@
+// Intervals of a net's outputs by cutting its inputs' region.
+#pragma once
+
+#include <optional>
+
+#include "box_cuts.h"
+#include "net_bound.h"
+
+namespace keel {
+
+/// Two ends of each output, in two goes: a first look, which tells whether more would.
+class BoxBound {
+ public:
+  /// Nothing where the options ask for none, and where there is no region to cut or too few boxes
+  /// for every end. Looks.
+  BoxBound(const Net& net, const NetBoundOptions& options);
+
+  bool looked() const { return !ends_.empty(); }
+  /// Whether all ends are near what was found.
+  bool closed() const;
+  /// Cuts on where, by how the first look went, all ends may come near to what was found.
+  void close();
+  /// Cuts on what ends of `outputs` it may come within, by how the first look went.
+  void go_on(const std::vector<Interval>& outputs);
+
+  std::vector<Interval> outputs() const;
+  std::vector<std::vector<double>> found_at() const;  ///< x, of each output's high and low end
+  std::int64_t boxes() const;
+
+ private:
+  struct End {
+    BoxCuts cuts;
+    double gap_before = 0;  // of the bound above what was found, at an eighth of the first look
+  };
+  double near(std::size_t output) const;
+  bool may_pass(const End& end, double proved) const;
+
+  std::optional<BoxRegion> region_{};
+  std::vector<End> ends_{};            // of each output its high end, and its low one
+  std::int64_t first_ = 0, most_ = 0;  // boxes for each end
+};
+
+}  // namespace keel

@@ -1,0 +1,97 @@
+#include "box_cuts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "../core/each_in_parallel.h"
+#include "box_pass.h"
+
+namespace keel {
+namespace {
+
+using Vector = std::vector<double>;
+
+// Of the sides of a box that can be cut, the one that costs most; the longest if none costs any.
+std::size_t side_to_cut(const Box& box, const Vector& lost) {
+  std::size_t side = box.low.size();
+  double most = -1, longest = 0;
+  for (std::size_t k = 0; k < box.low.size(); ++k) {
+    const double middle = box.low[k] + 0.5 * (box.high[k] - box.low[k]);
+    if (!(middle > box.low[k] && middle < box.high[k])) continue;
+    const double length = box.high[k] - box.low[k];
+    if (!(lost[k] > most || (lost[k] == most && length > longest))) continue;
+    side = k;
+    most = lost[k];
+    longest = length;
+  }
+  return side;
+}
+
+}  // namespace
+
+BoxCuts::BoxCuts(const BoxRegion& region, Vector weights)
+    : region_(region), weights_(std::move(weights)) {
+  look_at(region.roots, Vector(region.roots.size(), kInfinity));
+}
+
+double BoxCuts::bound() const {
+  return pieces_.empty() ? least_ : std::max(least_, pieces_.front().bound);
+}
+
+BoxCuts::Piece BoxCuts::piece(Box box, double whole) const {
+  Piece piece{std::move(box)};
+  Vector lost;
+  const double bound = BoxPass(region_.net, piece.box, region_.within).bound(weights_, lost);
+  piece.bound = bound < whole ? bound : whole;  // what holds of the whole does of a part
+  piece.cut = side_to_cut(piece.box, lost);
+  piece.point = region_.point(piece.box);
+  const Vector f = box_net_at(region_.net, piece.point);
+  for (std::size_t i = 0; i < f.size(); ++i) piece.value += weights_[i] * f[i];
+  return piece;
+}
+
+void BoxCuts::look_at(std::vector<Box> boxes, const Vector& whole) {
+  std::vector<Piece> made(boxes.size());
+  each_in_parallel(boxes.size(),
+                   [&](std::size_t i) { made[i] = piece(std::move(boxes[i]), whole[i]); });
+  boxes_ += std::ssize(boxes);
+  for (Piece& each : made) {
+    if (each.value > found_) {
+      found_ = each.value;
+      found_at_ = each.point;
+    }
+    each.point = {};
+    if (each.cut == each.box.low.size()) {
+      least_ = std::max(least_, each.bound);  // a point, which no cut makes smaller
+      continue;
+    }
+    pieces_.push_back(std::move(each));
+    std::push_heap(pieces_.begin(), pieces_.end(), tighter);
+  }
+}
+
+void BoxCuts::go_on(std::int64_t boxes, double near, double enough) {
+  constexpr std::size_t kAtOnce = 16;  // whatever the number of threads
+  while (boxes_ < boxes && !pieces_.empty() && pieces_.front().bound > least_ &&
+         bound() > std::max(found_ + near, enough)) {
+    std::vector<Box> parts;
+    Vector whole;
+    for (std::size_t i = 0; i < kAtOnce && !pieces_.empty(); ++i) {
+      std::pop_heap(pieces_.begin(), pieces_.end(), tighter);
+      const Piece piece = std::move(pieces_.back());
+      pieces_.pop_back();
+      const double low = piece.box.low[piece.cut],
+                   middle = low + 0.5 * (piece.box.high[piece.cut] - low);
+      Box below = piece.box, above = piece.box;
+      below.high[piece.cut] = above.low[piece.cut] = middle;
+      for (Box* part : {&below, &above}) {
+        if (!region_.meets(*part)) continue;
+        parts.push_back(std::move(*part));
+        whole.push_back(piece.bound);
+      }
+    }
+    look_at(std::move(parts), whole);
+  }
+}
+
+}  // namespace keel

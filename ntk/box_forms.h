@@ -1,0 +1,40 @@
+// What a layer's values are over a box of inputs: linear forms of it, and how far off they may be.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "interval.h"
+
+namespace keel {
+
+/// Numbers between `low` and `high`, each.
+struct Box {
+  std::vector<double> low{}, high{};
+};
+
+/// Value j is centre[j] + sum over k of weight[k, j] e_k + r with |e_k| <= 1 and |r| <= radius[j],
+/// and between low[j] and high[j]. Of a box's own inputs x_k = middle_k + half_k e_k; those e that
+/// follow are of norms. Whatever x of the box: some e and r give all values of a layer at once.
+struct Forms {
+  std::size_t units = 0, variables = 0;
+  std::vector<double> weight{};  ///< [variables, units]
+  std::vector<double> centre{}, radius{}, low{}, high{};
+
+  double* of(std::size_t variable) { return &weight[variable * units]; }
+  const double* of(std::size_t variable) const { return &weight[variable * units]; }
+  double farthest(std::size_t j) const;  ///< at least |value j|
+};
+
+/// Of the box's own inputs.
+Forms forms_of(const Box& box, std::size_t variables);
+
+Forms empty_forms(std::size_t units, std::size_t variables);
+
+/// How far each value may be from its centre, by its form.
+std::vector<double> reaches(const Forms& forms);
+
+/// Puts low[j] and high[j] where the form, which goes so far, and `known` both have them.
+void set_ends(Forms& forms, std::size_t j, double reach, const Interval& known);
+
+}  // namespace keel

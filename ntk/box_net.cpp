@@ -1,0 +1,258 @@
+#include "box_net.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "length.h"
+#include "norm_span.h"
+#include "tail_start.h"
+
+namespace keel {
+namespace {
+
+using Vector = std::vector<double>;
+
+Vector transposed(const Vector& matrix, std::size_t rows, std::size_t cols) {
+  Vector result(matrix.size());
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < cols; ++j) result[j * rows + i] = matrix[i * cols + j];
+  return result;
+}
+
+// Less the mean of its outputs.
+Affine centred(Affine map) {
+  const auto rows = static_cast<std::size_t>(map.outputs),
+             cols = static_cast<std::size_t>(map.inputs);
+  Vector sizes = weight_sizes(map), of_bias = bias_sizes(map);
+  const auto take_mean = [rows](Vector& values, Vector& by, std::size_t begin, std::size_t step) {
+    Vector column;
+    double size = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+      column.push_back(values[begin + i * step]);
+      size += by[begin + i * step] / static_cast<double>(rows);
+    }
+    centre(column);
+    for (std::size_t i = 0; i < rows; ++i) {
+      values[begin + i * step] = column[i];
+      by[begin + i * step] += size;
+    }
+  };
+  for (std::size_t j = 0; j < cols; ++j) take_mean(map.weight, sizes, j, cols);
+  take_mean(map.bias, of_bias, 0, 1);
+  map.weight_sizes = std::move(sizes);
+  map.bias_sizes = std::move(of_bias);
+  return map;
+}
+
+// Of (a, t): W a + b t and, where t goes on, t.
+Affine with_bias_of_last(const Affine& map, bool goes_on) {
+  const auto rows = static_cast<std::size_t>(map.outputs),
+             cols = static_cast<std::size_t>(map.inputs);
+  Affine result{map.outputs + goes_on, map.inputs + 1, {}, Vector(rows + goes_on)};
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto row = map.weight.begin() + static_cast<std::ptrdiff_t>(i * cols);
+    result.weight.insert(result.weight.end(), row, row + static_cast<std::ptrdiff_t>(cols));
+    result.weight.push_back(map.bias[i]);
+  }
+  if (goes_on) {
+    result.weight.resize(result.weight.size() + cols);
+    result.weight.push_back(1);
+  }
+  return result;
+}
+
+class Building {
+ public:
+  Building(const Net& net, bool homogeneous) : net_(net), of_last_(homogeneous) {
+    result_.homogeneous = homogeneous;
+    result_.inputs = static_cast<std::size_t>(net.input_width()) + homogeneous;
+    width_ = net.input_width();
+  }
+
+  BoxNet build() {
+    const Spec& spec = net_.spec();
+    for (std::size_t i = 0; i < spec.size(); ++i) {
+      if (spec[i].kind == LayerKind::dense)
+        dense(i);
+      else if (normalises_rows(spec[i].kind))
+        norm(i);
+      else if (spec[i].kind == LayerKind::residual)
+        push(BoxKeep{});
+      else if (spec[i].kind == LayerKind::add)
+        push(BoxAdd{});
+      else
+        activation(i);
+    }
+    end_map();
+    result_.outputs = static_cast<std::size_t>(width_);
+    return std::move(result_);
+  }
+
+ private:
+  // A t goes on to where a norm takes it.
+  void dense(std::size_t layer) {
+    Affine map = dense_affine(net_, layer);
+    width_ = map.outputs;
+    if (of_last_) map = with_bias_of_last(map, !norm_is_next(layer));
+    map_ = map_ ? composed(map, *map_) : std::move(map);
+  }
+
+  bool norm_is_next(std::size_t layer) const {
+    return layer + 1 < net_.spec().size() && normalises_rows(net_.spec()[layer + 1].kind);
+  }
+
+  void activation(std::size_t layer) {
+    const LayerActivation phi = activation_of(net_, layer);
+    push(BoxUnits{units() + of_last_, of_last_ ? phi.and_one_more() : phi});
+  }
+
+  void norm(std::size_t layer) {
+    const LayerSpec& word = net_.spec()[layer];
+    const bool centres = word.kind == LayerKind::layernorm;
+    BoxNorm norm{units(), word.eps, of_last_, Vector(units(), 1), Vector(units())};
+    if (word.affine) {
+      norm.gain = net_.values(net_.first_parameter(layer));
+      if (centres) norm.bias = net_.values(net_.first_parameter(layer) + 1);
+    }
+    norm.most = most_of(word.eps, centres, norm_is_next_to_dense(layer));
+    if (of_last_ && !map_) map_ = with_bias_of_last(identity_map(width_), false);
+    if (centres) map_ = centred(map_ ? std::move(*map_) : identity_map(width_));
+    of_last_ = false;
+    push(std::move(norm));
+    ++result_.norms;
+  }
+
+  bool norm_is_next_to_dense(std::size_t layer) const {
+    return layer > 0 && net_.spec()[layer - 1].kind == LayerKind::dense;
+  }
+
+  // Of each unit of a norm: what is in a few dimensions only is no longer than its part of them.
+  Vector most_of(double eps, bool centres, bool behind_dense) const {
+    const auto width = static_cast<double>(width_);
+    Vector most(units(), std::sqrt(width - (centres && width_ > 1)));
+    if (!behind_dense) return most;
+    const NormSet set = span_of(*map_, eps, centres);
+    if (set.whole) return most;
+    const auto rank = static_cast<std::size_t>(set.rank);
+    for (std::size_t i = 0; i < most.size(); ++i) {
+      const double own = length_of(&set.basis[i * rank], rank) + set.turned + kOfSpan;
+      most[i] = std::min(most[i], std::sqrt(width) * own);
+    }
+    return most;
+  }
+
+  NormSet span_of(const Affine& map, double eps, bool centres) const {
+    if (!of_last_) return norm_span(map.weight, map.bias, map.inputs, eps, centres).set;
+    const auto rows = static_cast<std::size_t>(map.outputs),
+               cols = static_cast<std::size_t>(map.inputs);
+    Vector weight, bias;
+    for (std::size_t i = 0; i < rows; ++i) {
+      weight.insert(weight.end(), &map.weight[i * cols], &map.weight[i * cols] + cols - 1);
+      bias.push_back(map.weight[i * cols + cols - 1]);
+    }
+    return norm_span(weight, bias, map.inputs - 1, eps, centres).set;
+  }
+
+  std::size_t units() const { return static_cast<std::size_t>(width_); }
+
+  void end_map() {
+    if (map_) result_.steps.emplace_back(BoxMap(*map_));
+    map_.reset();
+  }
+
+  void push(BoxStep step) {
+    end_map();
+    result_.steps.push_back(std::move(step));
+  }
+
+  const Net& net_;
+  BoxNet result_;
+  bool of_last_;  // t is still the last value
+  std::int64_t width_ = 0;
+  std::optional<Affine> map_{};  // what is not yet a step
+};
+
+}  // namespace
+
+BoxMap::BoxMap(const Affine& map)
+    : inputs(static_cast<std::size_t>(map.inputs)),
+      outputs(static_cast<std::size_t>(map.outputs)),
+      weight(map.weight),
+      columns(transposed(map.weight, outputs, inputs)),
+      column_sizes(columns),
+      bias(map.bias),
+      bias_sizes(keel::bias_sizes(map)) {
+  for (double& size : column_sizes) size = std::abs(size);
+  if (!map.weight_sizes.empty()) rounded_sizes = transposed(map.weight_sizes, outputs, inputs);
+}
+
+double BoxNet::work() const {
+  constexpr double kOfCurve = 1000;  // a unit's two lines, where they are looked for
+  const double forms = static_cast<double>(variables()) + 8;
+  double sum = 0;
+  for (const BoxStep& step : steps) {
+    if (const auto* map = std::get_if<BoxMap>(&step))
+      sum += forms * static_cast<double>(map->weight.size());
+    if (const auto* units = std::get_if<BoxUnits>(&step))
+      sum += static_cast<double>(units->units) * (units->phi.kinked() ? forms : kOfCurve);
+    if (const auto* norm = std::get_if<BoxNorm>(&step))
+      sum += static_cast<double>(norm->units) * forms * forms;
+  }
+  return sum;
+}
+
+BoxNet box_net(const Net& net) { return Building(net, false).build(); }
+
+bool may_be_homogeneous(const Spec& spec) {
+  for (const LayerSpec& layer : spec) {
+    if (normalises_rows(layer.kind)) return true;
+    const bool is = layer.kind == LayerKind::dense || layer.kind == LayerKind::relu ||
+                    layer.kind == LayerKind::leakyrelu || layer.kind == LayerKind::prelu;
+    if (!is) return false;
+  }
+  return false;
+}
+
+BoxNet homogeneous_box_net(const Net& net) { return Building(net, true).build(); }
+
+void add_product(const Vector& columns, std::size_t inputs, const double* x, double* out) {
+  constexpr std::size_t kAtOnce = 4;  // columns for each time that out is loaded and stored
+  const std::size_t outputs = columns.size() / inputs;
+  std::size_t j = 0;
+  for (; j + kAtOnce <= inputs; j += kAtOnce) {
+    const double *a = &columns[j * outputs], *b = a + outputs, *c = b + outputs, *d = c + outputs;
+    const double of_a = x[j], of_b = x[j + 1], of_c = x[j + 2], of_d = x[j + 3];
+    for (std::size_t i = 0; i < outputs; ++i)
+      out[i] += (of_a * a[i] + of_b * b[i]) + (of_c * c[i] + of_d * d[i]);
+  }
+  for (; j < inputs; ++j)
+    for (std::size_t i = 0; i < outputs; ++i) out[i] += x[j] * columns[j * outputs + i];
+}
+
+Vector box_net_at(const BoxNet& net, Vector x) {
+  const double last = x.back();
+  std::vector<Vector> kept;
+  for (const BoxStep& step : net.steps) {
+    if (const auto* map = std::get_if<BoxMap>(&step)) {
+      Vector out = map->bias;
+      add_product(map->columns, map->inputs, x.data(), out.data());
+      x = std::move(out);
+    } else if (const auto* units = std::get_if<BoxUnits>(&step)) {
+      for (std::size_t j = 0; j < x.size(); ++j) x[j] = units->phi.of(j)(x[j]);
+    } else if (const auto* norm = std::get_if<BoxNorm>(&step)) {
+      double square = norm->eps * (norm->eps_of_last ? last * last : 1);
+      for (double value : x) square += value * value / static_cast<double>(x.size());
+      const double over = square > 0 ? 1 / std::sqrt(square) : 0;
+      for (std::size_t j = 0; j < x.size(); ++j) x[j] = x[j] * over * norm->gain[j] + norm->bias[j];
+    } else if (std::holds_alternative<BoxKeep>(step)) {
+      kept.push_back(x);
+    } else {
+      for (std::size_t j = 0; j < x.size(); ++j) x[j] += kept.back()[j];
+      kept.pop_back();
+    }
+  }
+  return x;
+}
+
+}  // namespace keel

@@ -1,0 +1,42 @@
+// A box of a net's inputs, taken through the net: how far f goes there (docs/certificate.md,
+// "Cutting x").
+#pragma once
+
+#include <memory>
+
+#include "box_norm.h"
+#include "box_units.h"
+
+namespace keel {
+
+class BoxPass {
+ public:
+  /// `net` must outlive it. Of its inputs those in the box with |x| <= within alone.
+  BoxPass(const BoxNet& net, const Box& box, double within);
+
+  /// No smaller than the largest of weights . f, by the better of two kinds of lines; `lost`
+  /// [inputs] gets what of it each input's side of the box costs, about.
+  double bound(const std::vector<double>& weights, std::vector<double>& lost) const;
+
+ private:
+  /// What a step's way back needs of its way forward.
+  struct Step {
+    Forms given{};                   // of units and norms
+    std::vector<double> rounded{};   // of a map: what rounding of each output is measured by
+    std::vector<UnitLines> lines{};  // of units
+    std::unique_ptr<NormLines> norm{};
+  };
+  enum class Kind { parallel, fitted };
+  double bound_by(Kind kind, std::vector<double> weights, std::vector<double>* lost) const;
+  double of_inputs(const std::vector<double>& weights, double& size) const;
+
+  const BoxNet& net_;
+  const Box box_;
+  const double within_;
+  std::vector<Step> steps_{};
+};
+
+/// The largest weights . x of the box and |x| <= within, or a little more.
+double largest_in_ball(const std::vector<double>& weights, const Box& box, double within);
+
+}  // namespace keel

@@ -1,0 +1,32 @@
+// Where the inputs of a net are looked at, in boxes.
+#pragma once
+
+#include <optional>
+
+#include "box_forms.h"
+#include "box_net.h"
+
+namespace keel {
+
+struct NetBoundOptions;
+
+/// Boxes that hold every input, and the net that takes them.
+struct BoxRegion {
+  BoxNet net{};
+  std::vector<Box> roots{};
+  double within = kInfinity;  ///< of |x|, of what is in the boxes
+
+  /// Whether any of the box is in it.
+  bool meets(const Box& box) const;
+  /// About the middle of the box, in the region.
+  std::vector<double> point(const Box& box) const;
+  /// x of such a point: of a homogeneous net's where that is not infinitely far.
+  std::vector<double> input(std::vector<double> point) const;
+};
+
+/// Of the options' ranges or |x| <= within or, with neither, of all x, where the net may be written
+/// as one of a bounded region: nothing where it may not, or where its numbers are so large or small
+/// that products of them may leave double.
+std::optional<BoxRegion> box_region(const Net& net, const NetBoundOptions& options);
+
+}  // namespace keel

@@ -1,0 +1,220 @@
+// A box taken through a net: what is bounded, how near, and what homogeneous nets are.
+#include "../../ntk/box_pass.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "../../ntk/box_region.h"
+#include "../../ntk/net_bound.h"
+#include "plain_net.h"
+
+namespace keel {
+namespace {
+
+using namespace plain_net;
+
+double fraction_of(Dice& dice) { return static_cast<double>(dice.below(1 << 20)) / (1 << 20); }
+
+Vector point_in(Dice& dice, const Box& box) {
+  Vector x;
+  for (std::size_t k = 0; k < box.low.size(); ++k) {
+    const double parts[] = {0, 1, fraction_of(dice), fraction_of(dice)};
+    x.push_back(box.low[k] + parts[dice.below(4)] * (box.high[k] - box.low[k]));
+    x[k] = std::clamp(x[k], box.low[k], box.high[k]);
+  }
+  return x;
+}
+
+double dot_of(const Vector& a, const Vector& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+Box drawn_box(Dice& dice, std::size_t inputs) {
+  Box box;
+  const double size = std::pow(10.0, static_cast<double>(dice.below(6)) - 4);
+  for (std::size_t k = 0; k < inputs; ++k) {
+    const double middle = dice.normal(), half = dice.below(6) == 0 ? 0 : size * fraction_of(dice);
+    box.low.push_back(middle - half);
+    box.high.push_back(middle + half);
+  }
+  return box;
+}
+
+TEST_CASE("box_pass: nothing in a box is beyond its bound, of random nets of every word") {
+  constexpr int kNets = 400, kPointsOfBox = 200;
+  Dice dice{std::mt19937_64(21)};
+  for (int i = 0; i < kNets; ++i) {
+    const Spec spec = random_spec(dice, 7, false);
+    const Net net = random_net(dice, spec, 1 + dice.below(4), DType::f64);
+    CAPTURE(i);
+    CAPTURE(spec_text(spec));
+    const BoxNet steps = box_net(net);
+    REQUIRE(steps.outputs == static_cast<std::size_t>(net.output_width()));
+    const Box box = drawn_box(dice, steps.inputs);
+    const double within = dice.below(3) == 0 ? fraction_of(dice) + 0.5 : kInfinity;
+    const BoxPass pass(steps, box, within);
+    Plain plain(net);
+    for (int draw = 0; draw < 4; ++draw) {
+      Vector weights, lost;
+      for (std::size_t o = 0; o < steps.outputs; ++o) weights.push_back(dice.normal());
+      const double bound = pass.bound(weights, lost);
+      REQUIRE(lost.size() == steps.inputs);
+      for (int p = 0; p < kPointsOfBox; ++p) {
+        Vector x = point_in(dice, box);
+        const double length = std::sqrt(dot_of(x, x));
+        if (length > within) {  // on the ball's edge, where that is in the box
+          for (double& value : x) value *= within * (1 - 1e-12) / length;
+          bool inside = true;
+          for (std::size_t k = 0; k < x.size(); ++k)
+            inside = inside && x[k] >= box.low[k] && x[k] <= box.high[k];
+          if (!inside) continue;
+        }
+        const Vector f = plain.forward(x);
+        const double value = dot_of(weights, f);
+        double size = 0;
+        for (const double of : f) size += std::abs(of);
+        if (value <= bound + 1e-12 * size) continue;
+        // Rows that are equal but for their last digits: the norm sees what rounding left.
+        double moved = 0;
+        for (int twin = 0; twin < 4; ++twin) {
+          const Net other = net.clone();
+          Vector values = other.flat().to_vector<double>();
+          for (double& number : values) number *= 1 + 1e-15 * (dice.below(2) ? 1 : -1);
+          copy(other.flat(), Tensor::from(values, other.flat().shape()));
+          const Vector there = Plain(other).forward(x);
+          for (std::size_t o = 0; o < f.size(); ++o) moved += std::abs(there[o] - f[o]);
+        }
+        if (value - bound <= 100 * moved) continue;
+        FAIL_CHECK(value, " is above ", bound);
+        break;
+      }
+    }
+  }
+}
+
+// How far above what is reached a bound of a box about a point is.
+double gap_of(const Net& net, const Vector& middle, double half) {
+  Box box{middle, middle};
+  for (std::size_t k = 0; k < middle.size(); ++k) {
+    box.low[k] -= half;
+    box.high[k] += half;
+  }
+  Vector lost;
+  const double bound = BoxPass(box_net(net), box, kInfinity).bound({1}, lost);
+  Plain plain(net);
+  constexpr int kSide = 40;
+  double reached = -kInfinity;
+  for (int i = 0; i <= kSide; ++i)
+    for (int j = 0; j <= kSide; ++j)
+      reached = std::max(reached, plain.forward({middle[0] + half * (2.0 * i / kSide - 1),
+                                                 middle[1] + half * (2.0 * j / kSide - 1)})[0]);
+  CHECK(bound >= reached - 1e-12);
+  return bound - reached;
+}
+
+TEST_CASE("box_pass: bounds close in with the square of a box, norms and residuals included") {
+  for (const char* spec : {"dense(16) tanh dense(16) gelu dense(1)",
+                           "dense(16) layernorm silu dense(16) tanh dense(1)",
+                           "dense(16) silu dense(16) layernorm sigmoid dense(1)",
+                           "dense(16) residual(rmsnorm softplus dense(16)) layernorm dense(1)",
+                           "dense(16) rmsnorm dense(16) layernorm(affine=0) elu dense(1)"}) {
+    CAPTURE(spec);
+    const Net net(spec, 2, {.seed = 5, .dtype = DType::f64, .sigma_b2 = 0.3});
+    const double wide = gap_of(net, {0.8, -0.5}, 0.04), narrow = gap_of(net, {0.8, -0.5}, 0.004);
+    CHECK(wide < 0.2);
+    CHECK(narrow < wide / 30);
+  }
+}
+
+TEST_CASE("box_pass: a box that is a point has its value") {
+  const Net net("dense(9) layernorm gelu dense(5) residual(rmsnorm relu dense(5)) dense(2)", 3,
+                {.seed = 2, .dtype = DType::f64, .sigma_b2 = 0.3});
+  const Vector x = {0.3, -1, 2}, f = Plain(net).forward(x);
+  Vector lost;
+  for (const Vector& weights : {Vector{1, 0}, Vector{0, -1}, Vector{0.5, 2}}) {
+    const double bound = BoxPass(box_net(net), {x, x}, kInfinity).bound(weights, lost);
+    CHECK(bound >= dot_of(weights, f));
+    CHECK(bound == doctest::Approx(dot_of(weights, f)).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("largest_in_ball: what a box and a ball leave of a linear function") {
+  Dice dice{std::mt19937_64(4)};
+  for (int i = 0; i < 200; ++i) {
+    CAPTURE(i);
+    const Box box = drawn_box(dice, 3);
+    const double within = 0.2 + 2 * fraction_of(dice);
+    Vector weights;
+    for (int k = 0; k < 3; ++k) weights.push_back(dice.below(4) == 0 ? 0 : dice.normal());
+    const double bound = largest_in_ball(weights, box, within);
+    double reached = -kInfinity, by_box = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      by_box += std::max(weights[k] * box.low[k], weights[k] * box.high[k]);
+    CHECK(bound <= by_box + 1e-12);
+    for (int p = 0; p < 2000; ++p) {
+      const Vector x = point_in(dice, box);
+      if (dot_of(x, x) <= within * within) reached = std::max(reached, dot_of(weights, x));
+    }
+    CHECK(bound >= reached - 1e-12);
+  }
+  // Of the whole ball |w| within; of a box that cuts a piece of it, by hand.
+  CHECK(largest_in_ball({3, 4}, {{-9, -9}, {9, 9}}, 2) == doctest::Approx(10));
+  CHECK(largest_in_ball({1, 1}, {{-9, -9}, {9, 0.5}}, 1) == doctest::Approx(0.5 + std::sqrt(0.75)));
+  CHECK(largest_in_ball({0, 0}, {{0.5, -9}, {9, 9}}, 1) == doctest::Approx(0));
+}
+
+TEST_CASE("box_pass: of one unit a ball's bound is where it touches the ball") {
+  for (const double sign : {1.0, -1.0}) {
+    Net net("dense(1) relu dense(1)", 2, {.dtype = DType::f64, .sigma_b2 = 0.3});
+    const Vector w = {sign * 0.6, sign * -0.8};
+    const Tensor first = net.layout().member_view(net.flat(), 0, 0);
+    copy(first, Tensor::from(w, {1, 2}));
+    const double back = net.values(2)[0], bias = net.values(1)[0];
+    const double most = net.values(3)[0] + back * std::max(0.0, 1.5 + bias);
+    Vector lost;
+    const BoxNet steps = box_net(net);
+    const BoxPass pass(steps, {{-2, -2}, {2, 2}}, 1.5);
+    const double bound = back > 0 ? pass.bound({1}, lost) : -pass.bound({-1}, lost);
+    CHECK(back * (bound - most) >= 0);
+    CHECK(std::abs(bound - most) <= 1e-4 * std::abs(back));
+  }
+}
+
+TEST_CASE("homogeneous nets give f(p / t), up to where x is infinitely far") {
+  CHECK(may_be_homogeneous(parse_spec("dense(4) layernorm tanh dense(1)")));
+  CHECK(may_be_homogeneous(parse_spec("dense(4) prelu dense(4) leakyrelu rmsnorm dense(1)")));
+  CHECK(may_be_homogeneous(parse_tail("layernorm dense(1)")));
+  for (const char* spec :
+       {"dense(4) relu dense(1)", "dense(4) gelu dense(4) layernorm dense(1)",
+        "dense(4) residual(layernorm relu dense(4)) layernorm dense(1)", "dense(4) tanh dense(1)"})
+    CHECK(!may_be_homogeneous(parse_spec(spec)));
+  for (const char* spec :
+       {"dense(6) layernorm relu dense(2)", "dense(5) relu dense(6) rmsnorm(eps=0.3) gelu dense(1)",
+        "dense(5) prelu(per_unit=1) layernorm dense(3) tanh dense(1)",
+        "dense(4) dense(5) leakyrelu dense(3) layernorm(eps=2) dense(2) layernorm relu dense(1)",
+        "dense(6) layernorm residual(rmsnorm relu dense(6)) dense(1)"}) {
+    CAPTURE(spec);
+    const Net net(spec, 2, {.seed = 3, .dtype = DType::f64, .sigma_b2 = 0.5});
+    const BoxNet steps = homogeneous_box_net(net);
+    CHECK(steps.inputs == 3);
+    CHECK(steps.homogeneous);
+    Plain plain(net);
+    for (const Vector& point : {Vector{1, 0.3, 0.2}, Vector{-0.5, 1, 1e-4}, Vector{0.2, -0.1, 1},
+                                Vector{-1, -1, 0.7}, Vector{0, 0, 1}}) {
+      const Vector f = plain.forward({point[0] / point[2], point[1] / point[2]});
+      const Vector same = box_net_at(steps, point);
+      REQUIRE(same.size() == f.size());
+      for (std::size_t o = 0; o < f.size(); ++o)
+        CHECK(same[o] == doctest::Approx(f[o]).epsilon(1e-9));
+    }
+    const Vector far = plain.forward({1e9, -2e9}), limit = box_net_at(steps, {0.5, -1, 0});
+    for (std::size_t o = 0; o < far.size(); ++o)
+      CHECK(limit[o] == doctest::Approx(far[o]).epsilon(1e-6));
+  }
+}
+
+}  // namespace
+}  // namespace keel

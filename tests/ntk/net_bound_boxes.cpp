@@ -1,0 +1,247 @@
+// Bounds by cutting the inputs' region in boxes, against dense scans: of few features nothing is
+// left open.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "../../core/threads.h"
+#include "../../ntk/box_bound.h"
+#include "../message_of.h"
+#include "../sanitized.h"
+#include "dual_problem.h"
+
+namespace keel {
+namespace {
+
+constexpr std::int64_t kBoxes = 20000;
+
+// f's least and largest at `count` points.
+template <class Point>
+Interval scanned(const Net& net, int count, const Point& point) {
+  Vector all;
+  for (int i = 0; i < count; ++i)
+    for (const double x : point(i)) all.push_back(x);
+  const Vector f = net.predict(Tensor::from(all, {count, net.input_width()})).to_vector<double>();
+  Interval found{f[0], f[0]};
+  for (const double value : f) found = {std::min(found.low, value), std::max(found.high, value)};
+  return found;
+}
+
+void check_closed(const NetBound& bound, const Interval& found) {
+  REQUIRE(bound.bounded);
+  CHECK(bound.closed);
+  CHECK(bound.boxes > 0);
+  const Interval proved = bound.outputs[0];
+  const double width = found.high - found.low;
+  CHECK(proved.high >= found.high - 1e-12);
+  CHECK(proved.low <= found.low + 1e-12);
+  CHECK(proved.high - found.high <= 4e-3 * width);
+  CHECK(found.low - proved.low <= 4e-3 * width);
+}
+
+const char* const kEveryKind[] = {"dense(16) relu dense(16) relu dense(1)",
+                                  "dense(16) layernorm relu dense(16) gelu dense(1)",
+                                  "dense(16) silu dense(16) layernorm relu dense(1)",
+                                  "dense(16) rmsnorm tanh dense(16) layernorm relu dense(1)",
+                                  "dense(16) sigmoid dense(16) softplus dense(1)",
+                                  "dense(16) residual(layernorm relu dense(16)) relu dense(1)",
+                                  "dense(16) prelu(per_unit=1) dense(16) elu dense(1)"};
+
+TEST_CASE("net_bound boxes: of one feature the interval is what f takes, within R and in a range") {
+  for (const char* spec : kEveryKind) {
+    CAPTURE(spec);
+    const Net net = random_net(spec, 1, 11);
+    for (const double within : {0.01, 2.0, 300.0}) {
+      CAPTURE(within);
+      // Of |x| from tiny to all of it, as f may be steep near 0.
+      const Interval found = scanned(net, 40001, [&](int i) {
+        const double part = (i - 20000) / 20000.0;
+        return Vector{within * part * part * part};
+      });
+      check_closed(bound_net(net, {.within = within, .boxes = kBoxes}), found);
+    }
+    const Interval found = scanned(net, 20001, [](int i) { return Vector{0.5 + i / 20000.0}; });
+    check_closed(bound_net(net, {.ranges = {{0.5, 1.5}}, .boxes = kBoxes}), found);
+  }
+}
+
+TEST_CASE("net_bound boxes: of two features, in a ball and in ranges") {
+  for (const char* spec : kEveryKind) {
+    CAPTURE(spec);
+    const Net net = random_net(spec, 2, 12);
+    constexpr int kSide = 300;
+    const Interval in_ball = scanned(net, kSide * kSide, [](int i) {
+      const double r = 2 * std::sqrt((i / kSide) / (kSide - 1.0)),
+                   at = 2 * M_PI * (i % kSide) / kSide;
+      return Vector{r * std::cos(at), r * std::sin(at)};
+    });
+    check_closed(bound_net(net, {.within = 2, .boxes = kBoxes}), in_ball);
+    const Interval in_ranges = scanned(net, kSide * kSide, [](int i) {
+      return Vector{-1 + 3.0 * (i / kSide) / (kSide - 1), 0.5 + 1.5 * (i % kSide) / (kSide - 1)};
+    });
+    check_closed(bound_net(net, {.ranges = {{-1, 2}, {0.5, 2}}, .boxes = kBoxes}), in_ranges);
+  }
+}
+
+TEST_CASE("net_bound boxes: of every x there is, where a norm's input is homogeneous") {
+  for (const char* spec :
+       {"dense(16) layernorm relu dense(16) relu dense(1)",
+        "dense(16) relu dense(16) layernorm relu dense(1)", "dense(16) rmsnorm gelu dense(1)",
+        "dense(16) leakyrelu dense(16) layernorm tanh dense(8) layernorm relu dense(1)"})
+    for (const std::int64_t features : {1, 2}) {
+      CAPTURE(spec);
+      CAPTURE(features);
+      const Net net = random_net(spec, features, 13);
+      // Of every direction, from next to 0 to so far that nothing changes any more.
+      const Interval found = scanned(net, 200000, [&](int i) {
+        const double r = std::pow(10, -3 + 9.0 * (i / 400) / 499), at = 2 * M_PI * (i % 400) / 400;
+        return features == 1 ? Vector{i % 2 == 0 ? r : -r}
+                             : Vector{r * std::cos(at), r * std::sin(at)};
+      });
+      const NetBound bound = bound_net(net, {.boxes = kBoxes});
+      check_closed(bound, found);
+      // The dual's interval holds, too.
+      const Interval dual = bound_net(net).outputs[0];
+      CHECK(dual.low <= found.low);
+      CHECK(dual.high >= found.high);
+      for (std::size_t end = 0; end < 2; ++end) {
+        const double at = net.predict(Tensor::from(bound.found_at[end], {1, features})).item();
+        CHECK(std::abs(at - (end == 0 ? found.high : found.low)) <=
+              3e-3 * (found.high - found.low));
+      }
+    }
+}
+
+TEST_CASE("net_bound boxes: a linear net's ranges, exactly, of several outputs") {
+  const Net net = random_net("dense(4) dense(3)", 3, 7);
+  const std::vector<Interval> ranges = {{-1, 2}, {3, 3}, {0, 10}};
+  for (const std::int64_t boxes : {std::int64_t{0}, kBoxes}) {
+    const NetBound bound = bound_net(net, {.ranges = ranges, .boxes = boxes});
+    REQUIRE(bound.outputs.size() == 3);
+    CHECK(bound.word == 0);
+    for (std::size_t o = 0; o < 3; ++o) {
+      double low = kInfinity, high = -kInfinity;
+      for (int corner = 0; corner < 8; ++corner) {
+        Vector x;
+        for (std::size_t k = 0; k < 3; ++k)
+          x.push_back(corner >> k & 1 ? ranges[k].high : ranges[k].low);
+        const double f = net.predict(Tensor::from(x, {1, 3})).to_vector<double>()[o];
+        low = std::min(low, f);
+        high = std::max(high, f);
+      }
+      CHECK(bound.outputs[o].low <= low);
+      CHECK(bound.outputs[o].high >= high);
+      CHECK(low - bound.outputs[o].low <= 1e-6 * (high - low));
+      CHECK(bound.outputs[o].high - high <= 1e-6 * (high - low));
+    }
+  }
+}
+
+TEST_CASE(
+    "net_bound boxes: ranges by the dual alone hold what boxes find, and are no wider than a "
+    "ball") {
+  for (const char* spec : {"dense(16) relu dense(16) relu dense(1)",
+                           "dense(16) layernorm relu dense(16) relu dense(1)",
+                           "dense(16) tanh dense(16) tanh dense(1)",
+                           "dense(16) relu dense(16) layernorm relu dense(1)"}) {
+    CAPTURE(spec);
+    const Net net = random_net(spec, 2, 12);
+    const std::vector<Interval> ranges = {{-0.3, 0.2}, {0.5, 0.9}};
+    const Interval dual = bound_net(net, {.ranges = ranges}).outputs[0],
+                   closed = bound_net(net, {.ranges = ranges, .boxes = kBoxes}).outputs[0],
+                   ball = bound_net(net, {.within = std::hypot(0.3, 0.9)}).outputs[0];
+    CHECK(dual.low <= closed.low + 1e-3 * (closed.high - closed.low));
+    CHECK(dual.high >= closed.high - 1e-3 * (closed.high - closed.low));
+    CHECK(dual.high - dual.low <= 1.001 * (ball.high - ball.low));
+  }
+}
+
+TEST_CASE("net_bound boxes: more boxes are no looser, and threads change nothing") {
+  const Net net = random_net("dense(24) relu dense(24) tanh dense(1)", 4, 5);
+  const auto width = [&](std::int64_t boxes) {
+    const Interval of = bound_net(net, {.within = 2, .pieces = 0, .boxes = boxes}).outputs[0];
+    return of.high - of.low;
+  };
+  const double none = width(0), some = width(2000), more = width(40000);
+  CHECK(some <= none);
+  CHECK(more <= some);
+  CHECK(more < 0.9 * none);
+  const BoxRegion region = *box_region(net, {.within = 2, .boxes = 1});
+  const auto end = [&] {
+    BoxCuts cuts(region, {1});
+    cuts.go_on(600, 0);
+    CHECK(cuts.boxes() >= 600);
+    return std::pair(cuts.bound(), cuts.found());
+  };
+  const auto many = end();
+  const ThreadLimit one(1);
+  CHECK(end() == many);
+}
+
+TEST_CASE("net_bound boxes: where they tell nothing the dual's interval stays") {
+  // No region: of a norm behind a gelu, all x are not one; numbers whose products leave double.
+  CHECK(!box_region(random_net("dense(4) gelu dense(4) layernorm dense(1)", 2, 1), {.boxes = 1}));
+  Net large = random_net("dense(4) relu dense(1)", 2, 1);
+  Vector values = large.flat().to_vector<double>();
+  for (double& value : values) value *= 1e90;
+  copy(large.flat(), Tensor::from(values, large.flat().shape()));
+  CHECK(!box_region(large, {.within = 2, .boxes = 1}));
+  const Interval with = bound_net(large, {.within = 2, .boxes = kBoxes}).outputs[0],
+                 without = bound_net(large, {.within = 2}).outputs[0];
+  CHECK(with.low == without.low);
+  CHECK(with.high == without.high);
+  // Of many features a first look is all.
+  const Net wide = random_net("dense(16) layernorm relu dense(16) relu dense(1)", 40, 1);
+  const NetBound looked = bound_net(wide, {.pieces = 0, .boxes = 400000});
+  CHECK(!looked.closed);
+  CHECK(looked.boxes <= 2 * 4096 + 64 + 4 * 40);
+  // A net that is constant is at once closed.
+  const Net net("dense(3) relu dense(1)", 2, {.dtype = DType::f64, .sigma_b2 = 0});
+  fill(net.flat(), 0);
+  const NetBound constant = bound_net(net, {.within = 5, .boxes = kBoxes});
+  CHECK(constant.closed);
+  CHECK(constant.boxes <= 2);
+}
+
+TEST_CASE("net_bound boxes: a norm with eps 0 of what may be 0, where f jumps") {
+  for (const char* norm : {"layernorm(eps=0)", "rmsnorm(eps=0)"})
+    for (const std::int64_t features : {1, 2}) {
+      CAPTURE(norm);
+      CAPTURE(features);
+      const Net net(fmt::format("dense(8) {} relu dense(8) tanh dense(1)", norm), features,
+                    {.seed = 4, .dtype = DType::f64, .sigma_b2 = 0});
+      const Interval found = scanned(net, 2001, [&](int i) {
+        const double at = M_PI * (i - 1000) / 1000, r = 1e-9 * (1 + i % 7);
+        return features == 1 ? Vector{r * (i - 1000)} : Vector{r * std::cos(at), r * std::sin(at)};
+      });
+      for (const double within : {1e-150, 1.0}) {
+        const Interval proved =
+            bound_net(net, {.within = within, .pieces = 0, .boxes = 4000}).outputs[0];
+        CHECK(proved.low <= found.low + 1e-12);
+        CHECK(proved.high >= found.high - 1e-12);
+      }
+      const Interval all = bound_net(net, {.pieces = 0, .boxes = 4000}).outputs[0];
+      CHECK(all.low <= found.low + 1e-12);
+      CHECK(all.high >= found.high - 1e-12);
+    }
+}
+
+TEST_CASE("net_bound boxes: what is no region is refused") {
+  const Net net = random_net("dense(4) relu dense(1)", 2, 1);
+  const auto refusal = [&](const NetBoundOptions& options) {
+    return message_of([&] { bound_net(net, options); });
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(refusal({.ranges = {{0, 1}}}) == "net_bound: got 1 ranges for 2 features, wanted as many");
+  CHECK(refusal({.ranges = {{0, 1}, {2, 1}}}) ==
+        "net_bound: got the range [2, 1] of feature 1, wanted two numbers, the smaller first");
+  CHECK(refusal({.ranges = {{nan, 1}, {0, 1}}}).find("of feature 0") != std::string::npos);
+  CHECK(refusal({.ranges = {{0, kInfinity}, {0, 1}}}).find("of feature 0") != std::string::npos);
+  CHECK(refusal({.within = 2, .ranges = {{0, 1}, {0, 1}}}) ==
+        "net_bound: got ranges and |x| within 2, wanted one of both");
+  CHECK(refusal({.within = 2, .boxes = -1}) == "net_bound: got -1 boxes, wanted at least 0");
+}
+
+}  // namespace
+}  // namespace keel
