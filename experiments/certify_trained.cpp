@@ -254,7 +254,8 @@ void check_trained(const CLI::App& app) {
   if (data && app.count("--target") == 0)
     throw UsageError("usage", "--data needs --target: the column that the net predicts");
   for (const char* name : {"--target", "--ignore", "--standardise"})
-    if (!data && app.count(name) > 0)
+    if (!data && app.count(name) > 0 &&
+        !(app.count("--ranges") > 0 && std::string(name) == "--ignore"))
       throw UsageError("usage", fmt::format("{} is for a table: --mode trained without --data "
                                             "works in the net's own units",
                                             name));

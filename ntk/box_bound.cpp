@@ -7,6 +7,7 @@ namespace keel {
 namespace {
 
 constexpr std::int64_t kFirst = 4096, kFewest = 64;  // boxes of an end, to look and at all
+constexpr std::int64_t kMostFeatures = 24;  // beyond, where nobody asks for boxes: none would help
 constexpr double kUsual = 2e5, kWork = 5e10;  // boxes of a net, and multiplications for all of them
 constexpr double kPart = 8;                   // of the first look, at which its pace is taken
 
@@ -18,6 +19,7 @@ BoxBound::BoxBound(const Net& net, const NetBoundOptions& options) {
   if (options.boxes == 0) return;
   region_ = box_region(net, options);
   if (!region_) return;
+  if (!options.boxes && net.input_width() > kMostFeatures) return;
   const auto outputs = static_cast<std::size_t>(net.output_width());
   const double all = options.boxes ? static_cast<double>(*options.boxes)
                                    : std::min(kUsual, kWork / region_->net.work());

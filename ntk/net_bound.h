@@ -30,7 +30,7 @@ struct NetBoundOptions {
   /// Boxes that the inputs' region is cut in, all in all and at the most: with few features they
   /// come near to what is reached, whatever the SPEC, and then nothing else is looked at. After a
   /// first look there are no more where they would not help. 0: none; nothing: as many as take
-  /// some seconds.
+  /// some seconds, but of more than 24 features none.
   std::optional<std::int64_t> boxes = 0;
 };
 

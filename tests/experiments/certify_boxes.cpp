@@ -84,6 +84,9 @@ TEST_CASE("certify trained: in the ranges of a table, as wide as they are or wid
   const auto by_name = net.summary()["interval"];
   REQUIRE(net.certify({"--ranges", net.folder.file("p.csv", "0,-1\n0.5,2\n")}).err == "");
   CHECK(net.summary()["interval"] == by_name);
+  const std::string dated = net.folder.file("d.csv", "day,a,b\nmon,0,-1\ntue,0.5,2\n");
+  REQUIRE(net.certify({"--ranges", dated, "--ignore", "day"}).err == "");
+  CHECK(net.summary()["interval"] == by_name);
   // A point.
   REQUIRE(net.certify({"--ranges", net.folder.file("one.csv", "0.2,-1\n")}).err == "");
   const auto point = net.summary()["interval"];

@@ -196,6 +196,7 @@ TEST_CASE("net_bound boxes: where they tell nothing the dual's interval stays") 
   const NetBound looked = bound_net(wide, {.pieces = 0, .boxes = 400000});
   CHECK(!looked.closed);
   CHECK(looked.boxes <= 2 * 4096 + 64 + 4 * 40);
+  CHECK(bound_net(wide, {.pieces = 0, .boxes = std::nullopt}).boxes == 0);
   // A net that is constant is at once closed.
   const Net net("dense(3) relu dense(1)", 2, {.dtype = DType::f64, .sigma_b2 = 0});
   fill(net.flat(), 0);

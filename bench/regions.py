@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""The tables of docs/certificate.md that are of a region, or of few features.
+
+    python3 bench/regions.py [--uci FOLDER] [--keel build/keel] [--only few,ranges,within]
+
+few: nets of one, two and three features, on made-up tables. ranges and within: of UCI's yacht, and of
+its concrete, which --uci holds as yacht/data.txt and concrete/data.txt; without it they are left out.
+Ends are rounded outward, what was found inward.
+"""
+import argparse
+import math
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from certificates import ROOT, keel, rounded
+
+NETS = {"relu, no norm": "dense(128) relu dense(128) relu dense(1)",
+        "LN first": "dense(128) layernorm relu dense(128) relu dense(1)",
+        "LN second": "dense(128) relu dense(128) layernorm relu dense(1)",
+        "LN within a residual, and last":
+            "dense(128) residual(layernorm relu dense(128)) layernorm relu dense(1)",
+        "silu": "dense(128) silu dense(128) silu dense(1)",
+        "tanh": "dense(128) tanh dense(128) tanh dense(1)",
+        "relu, one layer": "dense(128) relu dense(1)"}
+DISTANCES = (0.3, 1, 3, 10, 100, 10000)
+SETS = {"yacht": 6, "concrete": 8}  # and their targets
+
+
+class Trained:
+    """A net that keel trains on a table; its weights stay in the folder."""
+
+    def __init__(self, command, folder, name, table, target):
+        self.command, self.folder = command, folder
+        self.data = ["--data", table, "--target", target, "--standardise", "xy"]
+        set_name = f"{Path(table).parent.name}-{Path(table).stem}"
+        self.weights = Path(folder) / f"{set_name}-{name}.safetensors"
+        if not self.weights.exists():
+            keel(command, "train", "--net", NETS[name], *self.data, "--epochs", 1000,
+                 "--save-weights", self.weights, "--out", folder)
+
+    def certify(self, *more):
+        return keel(self.command, "certify", "--mode", "trained", "--weights", self.weights,
+                    *self.data, *more, "--out", self.folder)
+
+
+def made_up(folder, features):
+    """300 rows: sin(2a), sin(2a) b, sin(2a) b + c^2."""
+    draw = random.Random(features)
+    rows = []
+    for _ in range(300):
+        x = [draw.uniform(-2, 2) for _ in range(features)]
+        y = math.sin(2 * x[0]) * (x[1] if features > 1 else 1) + (x[2] ** 2 if features > 2 else 0)
+        rows.append(" ".join(map(repr, [*x, y])))
+    path = Path(folder) / f"features{features}.txt"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def interval(found, digits):
+    low, high = found["interval"]
+    return f"[{rounded(low, digits, math.floor)}, {rounded(high, digits, math.ceil)}]"
+
+
+def of_interval(found):
+    closed = ", closed" if found["closed"] else ""
+    return rounded(found["found_of_interval"], 2, math.floor) + closed
+
+
+def table(*head):
+    print("\n| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
+
+
+def row(*cells):
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def few(command, folder):
+    table("features", "net", "region", "`--boxes 0`: f in", "by default: f in", "of it", "boxes",
+          "s")
+    for features in (1, 2, 3):
+        data = made_up(folder, features)
+        for name in NETS:
+            if name == "relu, one layer":
+                continue
+            net = Trained(command, folder, name, data, features)
+            regions = [("R = 3", ["--within", 3]), ("R = 100", ["--within", 100])]
+            if name in ("LN first", "LN second"):
+                regions = [("all x", [])]
+            for region, options in regions:
+                dual, found = net.certify(*options, "--boxes", 0), net.certify(*options)
+                row(features, name, region, interval(dual, 2), interval(found, 2),
+                    of_interval(found), f"{found['boxes']:,}", f"{found['bound_seconds']:.2f}")
+
+
+def ranges(command, folder, uci):
+    table("data", "net", "`--boxes 0`: f in", "of it", "by default: f in", "of it", "boxes", "s")
+    for name, target in SETS.items():
+        data = uci / name / "data.txt"
+        for of in ("relu, one layer", "relu, no norm", "silu", "tanh", "LN first"):
+            net = Trained(command, folder, of, data, target)
+            dual, found = (net.certify("--ranges", data, *boxes) for boxes in (["--boxes", 0], []))
+            row(name, of, interval(dual, 1), of_interval(dual), interval(found, 1),
+                of_interval(found), f"{found['boxes']:,}", f"{found['bound_seconds']:.1f}")
+
+
+def within(command, folder, uci):
+    table("net", "boxes", *(f"R = {distance:,}" for distance in DISTANCES))
+    for name in ("relu, no norm", "LN first", "LN second", "tanh"):
+        net = Trained(command, folder, name, uci / "yacht" / "data.txt", SETS["yacht"])
+        for boxes in ("none", "by default"):
+            options = ["--boxes", 0] if boxes == "none" else []
+            at = [net.certify("--within", distance, *options) for distance in DISTANCES]
+            row(name, boxes, *(f"{rounded(found['bound'], 1, math.ceil)}, "
+                               f"{rounded(found['largest_found'], 1, math.floor)}" for found in at))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--uci", type=Path, help="folder of yacht and concrete")
+    parser.add_argument("--keel", type=Path, default=ROOT / "build/keel", help="the command")
+    every = ["few", "ranges", "within"]
+    parser.add_argument("--only", type=lambda text: text.split(","), default=every,
+                        help="some of few, ranges, within")
+    given = parser.parse_args()
+    unknown = [word for word in given.only if word not in every]
+    if unknown:
+        parser.error(f"--only: got {unknown[0]}, wanted some of {','.join(every)}")
+    for name in SETS if given.uci else ():
+        if not (given.uci / name / "data.txt").is_file():
+            sys.exit(f"regions: got no {given.uci / name}/data.txt, wanted the table of {name}")
+    with tempfile.TemporaryDirectory() as folder:
+        if "few" in given.only:
+            few(given.keel, folder)
+        if "ranges" in given.only and given.uci:
+            ranges(given.keel, folder, given.uci)
+        if "within" in given.only and given.uci:
+            within(given.keel, folder, given.uci)
+
+
+if __name__ == "__main__":
+    main()
