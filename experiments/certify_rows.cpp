@@ -70,6 +70,26 @@ std::vector<Interval> ranges_of(const TrainedChoice& choice, const Net& net,
   return ranges;
 }
 
+double farthest_of(const std::vector<Interval>& ranges) {
+  std::vector<double> corner;
+  for (const Interval& range : ranges)
+    corner.push_back(std::max(std::abs(range.low), std::abs(range.high)));
+  return std::max(length_of(corner), 1e-100);
+}
+
+Json ranges_json(const TrainedChoice& choice, const std::vector<Interval>& ranges,
+                 const Standardiser& units) {
+  std::vector<double> low, high;
+  for (const Interval& range : ranges) {
+    low.push_back(range.low);
+    high.push_back(range.high);
+  }
+  return {{"table", choice.search.ranges},
+          {"widen", choice.search.widen},
+          {"low", units.x_in_own_units(low)},
+          {"high", units.x_in_own_units(high)}};
+}
+
 double longest_row(const Tensor& x) {
   const std::vector<double> flat = x.to_vector<double>();
   const auto width = static_cast<std::size_t>(x.size(1));

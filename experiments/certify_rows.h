@@ -24,6 +24,13 @@ Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const Train
 std::vector<Interval> ranges_of(const TrainedChoice& choice, const Net& net,
                                 const Standardiser& units);
 
+/// |x| of their farthest corner, and above 0.
+double farthest_of(const std::vector<Interval>& ranges);
+
+/// For summary.json, in the table's own units.
+Json ranges_json(const TrainedChoice& choice, const std::vector<Interval>& ranges,
+                 const Standardiser& units);
+
 /// The largest |x| of x [n, d]; 0 of no rows.
 double longest_row(const Tensor& x);
 

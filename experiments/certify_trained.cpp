@@ -7,7 +7,6 @@
 #include <limits>
 #include <ostream>
 
-#include "../ntk/length.h"
 #include "../ntk/net_bound.h"
 #include "../ntk/tail_sum.h"
 #include "certify_rows.h"
@@ -34,14 +33,6 @@ struct TrainedFindings {
     return bound.bounded ? bound.largest() : std::numeric_limits<double>::infinity();
   }
 };
-
-// |x| of the farthest corner; a number above 0.
-double farthest_of(const std::vector<Interval>& ranges) {
-  std::vector<double> corner;
-  for (const Interval& range : ranges)
-    corner.push_back(std::max(std::abs(range.low), std::abs(range.high)));
-  return std::max(length_of(corner), 1e-100);
-}
 
 TrainedFindings examine(const TrainedChoice& choice, const Net& net, const TrainingRows& rows,
                         const Standardiser& units, const Context& context) {
@@ -157,17 +148,7 @@ Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, co
     json["found_of_interval"] = found.share.value;
   }
   if (choice.search.within) json["within"] = *choice.search.within;
-  if (!found.ranges.empty()) {
-    std::vector<double> low, high;
-    for (const Interval& range : found.ranges) {
-      low.push_back(range.low);
-      high.push_back(range.high);
-    }
-    json["ranges"] = {{"table", choice.search.ranges},
-                      {"widen", choice.search.widen},
-                      {"low", units.x_in_own_units(low)},
-                      {"high", units.x_in_own_units(high)}};
-  }
+  if (!found.ranges.empty()) json["ranges"] = ranges_json(choice, found.ranges, units);
   json["bound_seconds"] = found.bound_seconds;
   json["data_fit_r2"] = found.r2;
   if (std::isfinite(found.farthest_row)) json["farthest_row"] = found.farthest_row;

@@ -3,24 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../core/random.h"
-#include "../nn/streams.h"
 #include "length.h"
+#include "search_rays.h"
 
 namespace keel {
 namespace {
 
 using Point = std::vector<double>;
-
-// As near to x as may be looked at.
-Point inside(Point x, const SearchOptions& options) {
-  const double size = length_of(x);
-  if (size > options.farthest)
-    for (double& value : x) value *= options.farthest / size;
-  for (std::size_t i = 0; i < options.ranges.size(); ++i)
-    x[i] = std::clamp(x[i], options.ranges[i].low, options.ranges[i].high);
-  return x;
-}
 
 struct Climber {
   Point x;
@@ -135,57 +124,8 @@ class Searcher {
   Found best_;
 };
 
-// Points along every direction and its opposite, at every radius, and the origin, one after the
-// other: of a million directions there are too many to keep.
-class Rays {
- public:
-  Rays(std::int64_t width, const Tensor& starts, const SearchOptions& options)
-      : width_(static_cast<std::size_t>(width)), options_(options) {
-    for (std::size_t i = 0; i < width_; ++i) {
-      Point axis(width_);
-      axis[i] = 1;
-      add(axis.data());
-    }
-    for (const Tensor& from :
-         {starts, normal({options.directions, width}, {options.seed, streams::directions()}, 1,
-                         DType::f64)}) {
-      const std::vector<double> rows = from.to_vector<double>();
-      for (std::size_t at = 0; at < rows.size(); at += width_) add(&rows[at]);
-    }
-    const double ratio = std::log(options.farthest / options.nearest);
-    for (std::int64_t k = 0; k < options.radii; ++k) {
-      const double part =
-          options.radii > 1 ? static_cast<double>(k) / static_cast<double>(options.radii - 1) : 1.0;
-      // exp(log) may round past the ball's edge
-      radii_.push_back(std::min(options.nearest * std::exp(part * ratio), options.farthest));
-    }
-  }
-
-  std::size_t size() const { return 1 + directions_.size() / width_ * 2 * radii_.size(); }
-  std::size_t ray_of(std::size_t i) const { return i == 0 ? 0 : 1 + (i - 1) / radii_.size(); }
-
-  Point at(std::size_t i) const {
-    Point x(width_);
-    if (i-- == 0) return inside(std::move(x), options_);
-    const double* direction = &directions_[i / (2 * radii_.size()) * width_];
-    const double side = i / radii_.size() % 2 == 0 ? 1 : -1;
-    for (std::size_t j = 0; j < width_; ++j) x[j] = side * direction[j] * radii_[i % radii_.size()];
-    return inside(std::move(x), options_);
-  }
-
- private:
-  void add(const double* x) {
-    const double length = length_of(x, width_);
-    for (std::size_t j = 0; j < width_ && length > 0; ++j) directions_.push_back(x[j] / length);
-  }
-
-  std::size_t width_;
-  const SearchOptions& options_;
-  std::vector<double> directions_{}, radii_{};  // [.., width], of length 1
-};
-
 // The best point of each of the best rays.
-std::vector<Climber> climbers_of(Searcher& searcher, const Rays& rays, std::int64_t count) {
+std::vector<Climber> climbers_of(Searcher& searcher, const SearchRays& rays, std::int64_t count) {
   constexpr std::size_t kAtOnce = 1 << 16;
   struct Top {
     Climber climber;
@@ -295,7 +235,7 @@ Found search_largest(const RowFunction& f, std::int64_t width, const Tensor& sta
   check_options(width, starts, options);
   const RowGradient none, &own = width >= kManyCoordinates ? gradient : none;
   Searcher searcher(f, width, options, own);
-  std::vector<Climber> climbers = climbers_of(searcher, Rays(width, starts, options),
+  std::vector<Climber> climbers = climbers_of(searcher, SearchRays(width, starts, options),
                                               climbers_at(width, options, own != nullptr));
   std::vector<Point> points;
   for (const Point& point : options.points) points.push_back(inside(point, options));

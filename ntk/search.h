@@ -43,8 +43,9 @@ struct Found {
   double distance() const;  ///< |x|
 };
 
-/// Largest value of `f` over |x| <= farthest that rays from the origin and gradient ascent find: a
-/// lower bound of the supremum, never an upper one. Gradients are central differences, or, from
+/// Largest value of `f` over |x| <= farthest, and in the ranges if there are any, that rays from
+/// the origin and gradient ascent find: a lower bound of the supremum, never an upper one. What is
+/// outside is brought back to the nearest point inside. Gradients are central differences, or, from
 /// kManyCoordinates on, what `gradient` gives, where one is given; climbers take Adam's steps, of
 /// 0.3 |x| at first and of 1e-4 |x| at the end; then the best point found takes as many, from 0.01
 /// |x| on. `starts` [s, d] float64 gives directions worth trying (training inputs). Deterministic.

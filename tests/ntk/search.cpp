@@ -196,6 +196,35 @@ TEST_CASE("search: the same twice, counts what it looks at, and finds a peak at 
   CHECK(two.evaluations == one.evaluations);
 }
 
+TEST_CASE("search: ranges are kept to, and a corner of them is found") {
+  const auto f = rowwise([](const std::vector<double>& x) {
+    CHECK(x[0] <= 2 + 1e-3);  // neighbours for differences may be a hair outside
+    CHECK(x[1] >= 0.5 - 1e-3);
+    return x[0] - 3 * x[1];
+  });
+  SearchOptions options{.farthest = 3, .ranges = {{-1, 2}, {0.5, 0.7}}, .directions = 8};
+  options.steps = 50;
+  const Found found = search_largest(f, 2, no_starts(2), options);
+  CHECK(found.value == doctest::Approx(0.5));
+  CHECK(found.x == std::vector<double>{2, 0.5});
+}
+
+TEST_CASE("search: points that are given are tried, and climbed from") {
+  // A peak so narrow that no ray comes near it.
+  const auto f = rowwise([](const std::vector<double>& x) {
+    const double off = std::hypot(x[0] - 1.2345, x[1] + 0.4321);
+    return std::max(0.0, 1 - 40 * off);
+  });
+  SearchOptions options{.farthest = 3, .directions = 4};
+  options.steps = 200;
+  CHECK(search_largest(f, 2, no_starts(2), options).value == 0);
+  options.points = {{1.25, -0.43}};
+  const Found found = search_largest(f, 2, no_starts(2), options);
+  CHECK(found.value > 0.9);
+  options.points = {{30, 40}};  // brought back to where it may look
+  CHECK(search_largest(f, 2, no_starts(2), options).value == 0);
+}
+
 TEST_CASE("search: bad options and values that are no numbers are refused") {
   const auto f = rowwise([](const std::vector<double>& x) { return x[0]; });
   SearchOptions options;
@@ -213,6 +242,12 @@ TEST_CASE("search: bad options and values that are no numbers are refused") {
         "search: got starts [0, 2], wanted [s, 1]");
   CHECK(message_of([&] { search_largest(f, 0, no_starts(0)); }) ==
         "search: got 0 coordinates, wanted at least 1");
+  CHECK(message_of([&] {
+          search_largest(f, 1, no_starts(1), {.ranges = {{0, 1}, {0, 1}}});
+        }) == "search: got 2 ranges for 1 coordinates, wanted as many");
+  CHECK(message_of([&] {
+          search_largest(f, 1, no_starts(1), {.points = {{0, 1}}});
+        }) == "search: got a point of 2 coordinates, wanted 1");
   const auto bad = rowwise([](const std::vector<double>& x) {
     return norm(x) > 10 ? std::numeric_limits<double>::quiet_NaN() : 0;
   });
