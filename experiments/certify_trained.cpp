@@ -137,7 +137,7 @@ Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, co
     json["intervals"] = Json::array();
     for (const Interval& output : bound.outputs)
       json["intervals"].push_back(interval_json(output, units));
-    json["bounded_by"] = bounded_by(bound);
+    json["bounded_by"] = bound.word == 0 && !found.ranges.empty() ? "ranges" : bounded_by(bound);
     json["bounded_by_word"] = bound.word;
     json["bounded_by_width"] = bound.width;
     json["bounded_by_dimension"] = bound.rank;

@@ -115,7 +115,7 @@ class Building {
       norm.gain = net_.values(net_.first_parameter(layer));
       if (centres) norm.bias = net_.values(net_.first_parameter(layer) + 1);
     }
-    norm.most = most_of(word.eps, centres, norm_is_next_to_dense(layer));
+    norm.most = most_of(word.eps, centres);
     if (of_last_ && !map_) map_ = with_bias_of_last(identity_map(width_), false);
     if (centres) map_ = centred(map_ ? std::move(*map_) : identity_map(width_));
     of_last_ = false;
@@ -123,15 +123,12 @@ class Building {
     ++result_.norms;
   }
 
-  bool norm_is_next_to_dense(std::size_t layer) const {
-    return layer > 0 && net_.spec()[layer - 1].kind == LayerKind::dense;
-  }
-
   // Of each unit of a norm: what is in a few dimensions only is no longer than its part of them.
-  Vector most_of(double eps, bool centres, bool behind_dense) const {
+  // What was multiplied out may have lost the digits that tell which.
+  Vector most_of(double eps, bool centres) const {
     const auto width = static_cast<double>(width_);
     Vector most(units(), std::sqrt(width - (centres && width_ > 1)));
-    if (!behind_dense) return most;
+    if (!map_ || !map_->weight_sizes.empty()) return most;
     const NormSet set = span_of(*map_, eps, centres);
     if (set.whole) return most;
     const auto rank = static_cast<std::size_t>(set.rank);

@@ -70,6 +70,7 @@ TEST_CASE("certify trained: in the ranges of a table, as wide as they are or wid
       CHECK(x[k] >= middle - half - 1e-9);
       CHECK(x[k] <= middle + half + 1e-9);
     }
+    CHECK(summary["bounded_by"] == "ranges");
     CHECK(summary["closed"] == true);
     CHECK(summary["found_of_interval"].get<double>() > 0.995);
     const double bound = summary["bound"];
