@@ -4,6 +4,7 @@
 
 #include "../../core/threads.h"
 #include "../../kernels/gradient_sink.h"
+#include "../../ntk/box_net.h"
 #include "../../ntk/empirical_kernel.h"
 #include "../../ntk/net_bound.h"
 #include "../../ntk/tail_sum.h"
@@ -15,7 +16,8 @@ namespace {
 
 using namespace plain_net;
 
-constexpr int kDrawnNets = 300, kDrawnBounded = 100, kDrawnBehind = 200, kDrawnWithin = 150;
+constexpr int kDrawnNets = 300, kDrawnBounded = 100, kDrawnBehind = 200, kDrawnWithin = 150,
+              kDrawnCut = 80;
 constexpr std::int64_t kFarInputs = 1000;
 
 Vector row_of(const Tensor& x, std::int64_t row) { return x[row].to_vector<double>(); }
@@ -199,13 +201,16 @@ Tensor near_inputs(Dice& dice, std::int64_t rows, std::int64_t features, double 
 }
 
 // Holds the net to its bound, by few steps.
-void check_bound(Dice& dice, const Net& net, bool narrow, double within = kInfinity) {
+void check_bound(Dice& dice, const Net& net, bool narrow, double within = kInfinity,
+                 std::int64_t boxes = 0) {
   const NetBound bound = bound_net(net, {.within = within,
                                          .narrow = narrow,
                                          .steps = 20,
                                          .unit_steps = 10,
                                          .image_steps = 20,
-                                         .unit_image_steps = 10});
+                                         .unit_image_steps = 10,
+                                         .pieces = boxes > 0 ? 0 : NetBoundOptions{}.pieces,
+                                         .boxes = boxes});
   REQUIRE(bound.bounded);
   const Tensor far = std::isinf(within) ? far_inputs(dice, kFarInputs, net.input_width())
                                         : near_inputs(dice, kFarInputs, net.input_width(), within);
@@ -264,6 +269,22 @@ TEST_CASE("random nets: nor what is proved of inputs within a distance, with a n
     CAPTURE(spec_text(spec));
     check_bound(dice, net, i % 4 != 0, within);
   }
+}
+
+TEST_CASE("random nets: nor what boxes prove, within a distance and of every input") {
+  Dice dice{std::mt19937_64(14)};
+  int everywhere = 0;
+  for (int i = 0; i < kDrawnCut; ++i) {
+    const bool normed = i % 2 == 0;
+    const Spec spec = random_spec(dice, 7, normed);
+    const Net net = random_net(dice, spec, 1 + dice.below(3), DType::f64);
+    CAPTURE(i);
+    CAPTURE(spec_text(spec));
+    const double within = normed ? kInfinity : std::pow(10, static_cast<double>(dice.below(7)) - 3);
+    if (normed) everywhere += may_be_homogeneous(spec);
+    check_bound(dice, net, true, within, 600);
+  }
+  CHECK(everywhere > kDrawnCut / 10);
 }
 
 }  // namespace
