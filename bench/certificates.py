@@ -46,6 +46,17 @@ def rounded(value, digits, towards):
     return f"{towards(value * scale) / scale:.{digits}f}"
 
 
+def some_of(every):
+    """An argparse type: words of these, with commas between."""
+    def words(text):
+        given = text.split(",")
+        for word in given:
+            if word not in every:
+                raise argparse.ArgumentTypeError(f"got {word}, wanted some of {','.join(every)}")
+        return given
+    return words
+
+
 def row(command, name, table, target, activation, norm, place, training):
     net = (PLACES | RESIDUAL).get(place, NO_NORM).format(norm=norm, phi=activation)
     data = ["--net", net, "--data", table, "--target", target, "--standardise", "xy"]
@@ -69,12 +80,9 @@ def main():
     parser.add_argument("--keel", type=Path, default=ROOT / "build/keel", help="the command")
     every = ("relu", "gelu", "gelu(tanh=1)", "silu", "leakyrelu", "tanh", "sigmoid", "softplus",
              "elu", "selu", "prelu(per_unit=1)")
-    parser.add_argument("--activations", type=lambda text: text.split(","), default=every,
+    parser.add_argument("--activations", type=some_of(every), default=every,
                         help="rows of these alone")
     given = parser.parse_args()
-    unknown = [word for word in given.activations if word not in every]
-    if unknown:
-        parser.error(f"--activations: got {unknown[0]}, wanted some of {','.join(every)}")
     full, batches = ("--epochs", 1000), ("--epochs", 200, "--batch", 1024)
     sets = [("yacht", given.uci / "yacht/data.txt", 6, every, full),
             ("concrete", given.uci / "concrete/data.txt", 8, every, full)]

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from certificates import ROOT, keel, rounded
+from certificates import ROOT, keel, rounded, some_of
 
 NETS = {"relu, no norm": "dense(128) relu dense(128) relu dense(1)",
         "LN first": "dense(128) layernorm relu dense(128) relu dense(1)",
@@ -121,12 +121,9 @@ def main():
     parser.add_argument("--uci", type=Path, help="folder of yacht and concrete")
     parser.add_argument("--keel", type=Path, default=ROOT / "build/keel", help="the command")
     every = ["few", "ranges", "within"]
-    parser.add_argument("--only", type=lambda text: text.split(","), default=every,
+    parser.add_argument("--only", type=some_of(every), default=every,
                         help="some of few, ranges, within")
     given = parser.parse_args()
-    unknown = [word for word in given.only if word not in every]
-    if unknown:
-        parser.error(f"--only: got {unknown[0]}, wanted some of {','.join(every)}")
     for name in SETS if given.uci else ():
         if not (given.uci / name / "data.txt").is_file():
             sys.exit(f"regions: got no {given.uci / name}/data.txt, wanted the table of {name}")

@@ -25,7 +25,7 @@ BoxBound::BoxBound(const Net& net, const NetBoundOptions& options) {
                                    : std::min(kUsual, kWork / region_->net.work());
   most_ = static_cast<std::int64_t>(all / static_cast<double>(2 * outputs));
   if (most_ < kFewest) return;
-  first_ = std::min(most_, kFirst);
+  const std::int64_t first = std::min(most_, kFirst);
   for (std::size_t end = 0; end < 2 * outputs; ++end) {
     std::vector<double> weights(outputs);
     weights[end / 2] = side_of(end);
@@ -36,7 +36,7 @@ BoxBound::BoxBound(const Net& net, const NetBoundOptions& options) {
     for (std::size_t end = 0; end < ends_.size(); ++end) {
       BoxCuts& cuts = ends_[end].cuts;
       ends_[end].gap_before = cuts.bound() - cuts.found();
-      cuts.go_on(static_cast<std::int64_t>(static_cast<double>(first_) / part), near(end / 2));
+      cuts.go_on(static_cast<std::int64_t>(static_cast<double>(first) / part), near(end / 2));
     }
 }
 

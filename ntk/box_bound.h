@@ -36,8 +36,8 @@ class BoxBound {
   bool may_pass(const End& end, double proved) const;
 
   std::optional<BoxRegion> region_{};
-  std::vector<End> ends_{};            // of each output its high end, and its low one
-  std::int64_t first_ = 0, most_ = 0;  // boxes for each end
+  std::vector<End> ends_{};  // of each output its high end, and its low one
+  std::int64_t most_ = 0;    // boxes for each end
 };
 
 }  // namespace keel

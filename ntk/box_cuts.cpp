@@ -16,7 +16,7 @@ std::size_t side_to_cut(const Box& box, const Vector& lost) {
   std::size_t side = box.low.size();
   double most = -1, longest = 0;
   for (std::size_t k = 0; k < box.low.size(); ++k) {
-    const double middle = box.low[k] + 0.5 * (box.high[k] - box.low[k]);
+    const double middle = box.middle(k);
     if (!(middle > box.low[k] && middle < box.high[k])) continue;
     const double length = box.high[k] - box.low[k];
     if (!(lost[k] > most || (lost[k] == most && length > longest))) continue;
@@ -70,18 +70,17 @@ void BoxCuts::look_at(std::vector<Box> boxes, const Vector& whole) {
   }
 }
 
-void BoxCuts::go_on(std::int64_t boxes, double near, double enough) {
+void BoxCuts::go_on(std::int64_t boxes, double near) {
   constexpr std::size_t kAtOnce = 16;  // whatever the number of threads
   while (boxes_ < boxes && !pieces_.empty() && pieces_.front().bound > least_ &&
-         bound() > std::max(found_ + near, enough)) {
+         bound() > found_ + near) {
     std::vector<Box> parts;
     Vector whole;
     for (std::size_t i = 0; i < kAtOnce && !pieces_.empty(); ++i) {
       std::pop_heap(pieces_.begin(), pieces_.end(), tighter);
       const Piece piece = std::move(pieces_.back());
       pieces_.pop_back();
-      const double low = piece.box.low[piece.cut],
-                   middle = low + 0.5 * (piece.box.high[piece.cut] - low);
+      const double middle = piece.box.middle(piece.cut);
       Box below = piece.box, above = piece.box;
       below.high[piece.cut] = above.low[piece.cut] = middle;
       for (Box* part : {&below, &above}) {

@@ -13,8 +13,8 @@ class BoxCuts {
   BoxCuts(const BoxRegion& region, std::vector<double> weights);
 
   /// Cuts until so many boxes have been looked at, or the bound is no more than `near` above what
-  /// was found, or than `enough`.
-  void go_on(std::int64_t boxes, double near, double enough = -kInfinity);
+  /// was found.
+  void go_on(std::int64_t boxes, double near);
 
   double bound() const;  ///< of all of the region
   double found() const { return found_; }

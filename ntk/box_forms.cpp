@@ -19,7 +19,7 @@ Forms forms_of(const Box& box, std::size_t variables) {
   forms.low = box.low;
   forms.high = box.high;
   for (std::size_t k = 0; k < forms.units; ++k) {
-    const double middle = box.low[k] + 0.5 * (box.high[k] - box.low[k]);
+    const double middle = box.middle(k);
     forms.centre[k] = middle;
     forms.of(k)[k] = std::max(box.high[k] - middle, middle - box.low[k]);
   }
@@ -41,6 +41,13 @@ void set_ends(Forms& forms, std::size_t j, double reach, const Interval& known) 
   if (forms.low[j] <= forms.high[j]) return;
   forms.low[j] = known.low;  // they differ by rounding, or are no numbers: both hold
   forms.high[j] = known.high;
+}
+
+void add_lost(const Forms& forms, std::size_t j, double by, std::vector<double>& lost) {
+  double all = forms.radius[j];
+  for (std::size_t k = 0; k < forms.variables; ++k) all += std::abs(forms.of(k)[j]);
+  for (std::size_t k = 0; k < lost.size() && all > 0; ++k)
+    lost[k] += by * std::abs(forms.of(k)[j]) / all;
 }
 
 }  // namespace keel

@@ -11,6 +11,7 @@ namespace keel {
 /// Numbers between `low` and `high`, each.
 struct Box {
   std::vector<double> low{}, high{};
+  double middle(std::size_t k) const { return low[k] + 0.5 * (high[k] - low[k]); }
 };
 
 /// Value j is centre[j] + sum over k of weight[k, j] e_k + r with |e_k| <= 1 and |r| <= radius[j],
@@ -36,5 +37,8 @@ std::vector<double> reaches(const Forms& forms);
 
 /// Puts low[j] and high[j] where the form, which goes so far, and `known` both have them.
 void set_ends(Forms& forms, std::size_t j, double reach, const Interval& known);
+
+/// Adds to lost [inputs] what each input's side of the box has of `by`, which value j's form costs.
+void add_lost(const Forms& forms, std::size_t j, double by, std::vector<double>& lost);
 
 }  // namespace keel

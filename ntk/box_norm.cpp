@@ -174,12 +174,6 @@ void NormLines::back(Vector& weights, double& value, double& size, Vector* lost)
   const auto n = static_cast<double>(c_.units);
   double of_root = 0, squares = 0;
   Vector of_inputs(inputs_);
-  const auto lose = [&](std::size_t j, double by) {
-    double all = c_.radius[j];
-    for (std::size_t k = 0; k < c_.variables; ++k) all += std::abs(c_.of(k)[j]);
-    for (std::size_t k = 0; k < inputs_ && all > 0; ++k)
-      (*lost)[k] += by * std::abs(c_.of(k)[j]) / all;
-  };
   for (std::size_t j = 0; j < c_.units; ++j) {
     value += weights[j] * norm_.bias[j];
     size += std::abs(weights[j] * norm_.bias[j]);
@@ -187,13 +181,13 @@ void NormLines::back(Vector& weights, double& value, double& size, Vector* lost)
     if (flat_[j]) {
       value += w * middle_of(range_[j]) + off * half_of(range_[j]);
       size += off * most_of(range_[j]);
-      if (lost) lose(j, off * half_of(range_[j]));
+      if (lost) add_lost(c_, j, off * half_of(range_[j]), *lost);
       weights[j] = 0;
       continue;
     }
     value += off * own_[j] * root_off_;
     size += off * (c_.farthest(j) + deviation_[j]) * high_root_;
-    if (lost) lose(j, off * own_[j] * root_off_);
+    if (lost) add_lost(c_, j, off * own_[j] * root_off_, *lost);
     of_root += w * centre_[j];
     squares += deviation_[j] * deviation_[j];
     for (std::size_t k = 0; k < inputs_; ++k) of_inputs[k] += w * c_.of(k)[j];
@@ -211,7 +205,8 @@ void NormLines::back(Vector& weights, double& value, double& size, Vector* lost)
     value -= share * centre_[j];
     size += std::abs(share) * (std::abs(centre_[j]) + c_.farthest(j));
     if (lost && squares > 0 && !flat_[j])
-      lose(j, std::abs(of_root) * root_radius_ * deviation_[j] * deviation_[j] / squares);
+      add_lost(c_, j, std::abs(of_root) * root_radius_ * deviation_[j] * deviation_[j] / squares,
+               *lost);
   }
 }
 

@@ -173,11 +173,7 @@ double BoxPass::bound_by(Kind kind, Vector weights, Vector* lost) const {
         }
         value += w * of.middle + off;
         weights[j] = w * of.slope;
-        if (!lost || !(off > 0)) continue;
-        double all = made.given.radius[j];
-        for (std::size_t k = 0; k < made.given.variables; ++k) all += std::abs(made.given.of(k)[j]);
-        for (std::size_t k = 0; k < net_.inputs && all > 0; ++k)
-          (*lost)[k] += off * std::abs(made.given.of(k)[j]) / all;
+        if (lost && off > 0) add_lost(made.given, j, off, *lost);
       }
     } else if (made.norm) {
       made.norm->back(weights, value, size, lost);

@@ -60,8 +60,7 @@ bool BoxRegion::meets(const Box& box) const {
 
 Vector BoxRegion::point(const Box& box) const {
   Vector middle;
-  for (std::size_t k = 0; k < box.low.size(); ++k)
-    middle.push_back(box.low[k] + 0.5 * (box.high[k] - box.low[k]));
+  for (std::size_t k = 0; k < box.low.size(); ++k) middle.push_back(box.middle(k));
   const double length = length_of(middle);
   if (length > within)
     for (double& x : middle) x *= within / length;
