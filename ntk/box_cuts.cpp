@@ -1,7 +1,6 @@
 #include "box_cuts.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "../core/each_in_parallel.h"
 #include "box_pass.h"

@@ -5,8 +5,6 @@
 
 #include <cmath>
 
-#include "../../ntk/box_region.h"
-#include "../../ntk/net_bound.h"
 #include "plain_net.h"
 
 namespace keel {

@@ -9,7 +9,6 @@
 #include "../../ntk/box_bound.h"
 #include "../../ntk/precise_net.h"
 #include "../message_of.h"
-#include "../sanitized.h"
 #include "dual_problem.h"
 
 namespace keel {
