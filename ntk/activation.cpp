@@ -159,6 +159,24 @@ std::optional<Interval> Activation::beside_relu() const {
   return Interval{*least(), 0};
 }
 
+// Of elu it is 0 above 0, and rises to that below. Of the others it is even, and phi(-|z|):
+// softplus' falls with |z|, the others' falls to least() at |z| of 0.75, or of 1.28 / beta, and
+// rises from there.
+Interval Activation::beside_relu(double a, double b) const {
+  const auto at = [this](double size) { return std::isinf(size) ? 0 : (*this)(-size); };
+  if (kinked()) return {};
+  if (is_elu()) return {a < 0 ? (*this)(a) : 0, b < 0 ? (*this)(b) : 0};
+  const double nearest = a > 0 ? a : b < 0 ? -b : 0, farthest = std::max(std::abs(a), std::abs(b));
+  const double at_nearest = at(nearest), at_farthest = at(farthest);
+  if (kind == LayerKind::softplus) return {at_farthest, at_nearest};
+  const bool is_silu = kind == LayerKind::silu;
+  const double falls_to = is_silu ? 1.25 / beta : 0.7, rises_from = is_silu ? 1.3 / beta : 0.8;
+  const double lowest = farthest <= falls_to    ? at_farthest
+                        : nearest >= rises_from ? at_nearest
+                                                : *least();
+  return {lowest, std::max(at_nearest, at_farthest)};
+}
+
 std::optional<double> Activation::least() const {
   switch (kind) {
     case LayerKind::relu:

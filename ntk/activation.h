@@ -50,6 +50,9 @@ struct Activation {
   /// bound it.
   std::optional<Interval> beside_relu() const;
 
+  /// The same of z in [a, b], whose ends may be infinite.
+  Interval beside_relu(double a, double b) const;
+
   /// What phi is never below; nothing where there is no such number.
   std::optional<double> least() const;
 };

@@ -30,14 +30,19 @@ class BoxBound {
  private:
   struct End {
     BoxCuts cuts;
-    double gap_before = 0;  // of the bound above what was found, at an eighth of the first look
+    double bound_before = kInfinity;  // and at how many boxes, to tell a pace
+    std::int64_t boxes_before = 0;
+    void go_on(std::int64_t boxes, double near);
   };
   double near(std::size_t output) const;
+  bool flat(const End& end) const;
   bool may_pass(const End& end, double proved) const;
+  void go_on(std::size_t end, double proved);
 
   std::optional<BoxRegion> region_{};
   std::vector<End> ends_{};  // of each output its high end, and its low one
   std::int64_t most_ = 0;    // boxes for each end
+  bool few_ = false;         // features: most nets close
 };
 
 }  // namespace keel

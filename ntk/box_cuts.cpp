@@ -40,7 +40,8 @@ double BoxCuts::bound() const {
 BoxCuts::Piece BoxCuts::piece(Box box, double whole) const {
   Piece piece{std::move(box)};
   Vector lost;
-  const double bound = BoxPass(region_.net, piece.box, region_.within).bound(weights_, lost);
+  const double bound =
+      BoxPass(region_.net, piece.box, region_.within_boxes()).bound(weights_, lost);
   piece.bound = bound < whole ? bound : whole;  // what holds of the whole does of a part
   piece.cut = side_to_cut(piece.box, lost);
   piece.point = region_.point(piece.box);

@@ -78,9 +78,9 @@ class Building {
       else if (normalises_rows(spec[i].kind))
         norm(i);
       else if (spec[i].kind == LayerKind::residual)
-        push(BoxKeep{});
+        keep();
       else if (spec[i].kind == LayerKind::add)
-        push(BoxAdd{});
+        add();
       else
         activation(i);
     }
@@ -90,7 +90,7 @@ class Building {
   }
 
  private:
-  // A t goes on to where a norm takes it.
+  // t goes on until a norm takes what is given.
   void dense(std::size_t layer) {
     Affine map = dense_affine(net_, layer);
     width_ = map.outputs;
@@ -103,8 +103,25 @@ class Building {
   }
 
   void activation(std::size_t layer) {
-    const LayerActivation phi = activation_of(net_, layer);
-    push(BoxUnits{units() + of_last_, of_last_ ? phi.and_one_more() : phi});
+    BoxUnits step{units(), activation_of(net_, layer)};
+    if (of_last_) {
+      of_last_ = !bounds_units(net_.spec()[layer].kind);
+      step.scale = of_last_ ? UnitScale::perspective : UnitScale::quotient;
+    }
+    push(std::move(step));
+  }
+
+  void keep() {
+    kept_of_last_.push_back(of_last_);
+    push(BoxKeep{});
+  }
+
+  void add() {
+    const bool kept = kept_of_last_.back();
+    kept_of_last_.pop_back();
+    push(BoxAdd{.last_stays = kept, .times_last = kept && !of_last_});
+    result_.products += kept && !of_last_;
+    of_last_ = kept;
   }
 
   void norm(std::size_t layer) {
@@ -166,9 +183,17 @@ class Building {
   const Net& net_;
   BoxNet result_;
   bool of_last_;  // t is still the last value
+  std::vector<bool> kept_of_last_{};
   std::int64_t width_ = 0;
   std::optional<Affine> map_{};  // what is not yet a step
 };
+
+// phi(z / t), or t phi(z / t); where z / t is no number of double, its limit.
+double scaled_at(const Activation& phi, UnitScale scale, double z, double t) {
+  const double u = z == 0 ? 0 : z / t;
+  if (scale == UnitScale::quotient) return phi(u);
+  return std::isinf(u) ? phi.above * std::max(z, 0.0) : t * phi(u);
+}
 
 }  // namespace
 
@@ -201,16 +226,6 @@ double BoxNet::work() const {
 
 BoxNet box_net(const Net& net) { return Building(net, false).build(); }
 
-bool may_be_homogeneous(const Spec& spec) {
-  for (const LayerSpec& layer : spec) {
-    if (normalises_rows(layer.kind)) return true;
-    const bool is = layer.kind == LayerKind::dense || layer.kind == LayerKind::relu ||
-                    layer.kind == LayerKind::leakyrelu || layer.kind == LayerKind::prelu;
-    if (!is) return false;
-  }
-  return false;
-}
-
 BoxNet homogeneous_box_net(const Net& net) { return Building(net, true).build(); }
 
 void add_product(const Vector& columns, std::size_t inputs, const double* x, double* out) {
@@ -236,7 +251,13 @@ Vector box_net_at(const BoxNet& net, Vector x) {
       add_product(map->columns, map->inputs, x.data(), out.data());
       x = std::move(out);
     } else if (const auto* units = std::get_if<BoxUnits>(&step)) {
-      for (std::size_t j = 0; j < x.size(); ++j) x[j] = units->phi.of(j)(x[j]);
+      const bool scaled = units->scale != UnitScale::one;
+      if (units->scale == UnitScale::quotient) x.pop_back();
+      for (std::size_t j = 0; j < units->units; ++j) {
+        const Activation phi = units->phi.of(j);
+        const bool keeps = !scaled || phi.kinked();  // a factor
+        x[j] = keeps ? phi(x[j]) : scaled_at(phi, units->scale, x[j], last);
+      }
     } else if (const auto* norm = std::get_if<BoxNorm>(&step)) {
       double square = norm->eps * (norm->eps_of_last ? last * last : 1);
       for (double value : x) square += value * value / static_cast<double>(x.size());
@@ -245,7 +266,10 @@ Vector box_net_at(const BoxNet& net, Vector x) {
     } else if (std::holds_alternative<BoxKeep>(step)) {
       kept.push_back(x);
     } else {
-      for (std::size_t j = 0; j < x.size(); ++j) x[j] += kept.back()[j];
+      const auto& add = std::get<BoxAdd>(step);
+      const std::size_t units = kept.back().size() - add.last_stays;
+      for (std::size_t j = 0; j < units; ++j) kept.back()[j] += x[j] * (add.times_last ? last : 1);
+      x = std::move(kept.back());
       kept.pop_back();
     }
   }

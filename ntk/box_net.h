@@ -21,9 +21,14 @@ struct BoxMap {
   explicit BoxMap(const Affine& map);
 };
 
+/// Where the net's last input t goes on as the last value, z being t times what it was: phi(z) is
+/// t phi(z / t), and t; or phi(z / t) alone, of a tanh or a sigmoid.
+enum class UnitScale { one, perspective, quotient };
+
 struct BoxUnits {
-  std::size_t units = 0;
+  std::size_t units = 0;  ///< but for t
   LayerActivation phi = LayerKind::relu;
+  UnitScale scale = UnitScale::one;
 };
 
 /// c / sqrt(mean of c^2 + eps), then gain and bias; a Layer Norm's mean is taken away before, by a
@@ -37,17 +42,22 @@ struct BoxNorm {
 };
 
 struct BoxKeep {};  ///< x of a residual, from here on
-struct BoxAdd {};   ///< and here added
+
+/// And here added. With t behind it, t stays; where t is no longer behind what it is added to, that
+/// is t times as much.
+struct BoxAdd {
+  bool last_stays = false, times_last = false;
+};
 
 using BoxStep = std::variant<BoxMap, BoxUnits, BoxNorm, BoxKeep, BoxAdd>;
 
 struct BoxNet {
-  std::size_t inputs = 0, outputs = 0, norms = 0;
+  std::size_t inputs = 0, outputs = 0, norms = 0, products = 0;
   bool homogeneous = false;  ///< takes (p, t), t >= 0, and gives f(p / t)
   std::vector<BoxStep> steps{};
 
-  /// Of linear forms of a box: one number of each variable, and those of norms.
-  std::size_t variables() const { return inputs + norms * (1 + inputs); }
+  /// Of linear forms of a box: one number of each variable, and those of norms and of products.
+  std::size_t variables() const { return inputs + norms * (1 + inputs) + products * inputs; }
   /// About how many multiplications taking a box through is.
   double work() const;
 };
@@ -55,11 +65,9 @@ struct BoxNet {
 /// A net of one member, as it is.
 BoxNet box_net(const Net& net);
 
-/// Whether what is ahead of the net's first norm is positively homogeneous, but for biases, and no
-/// residual: then f(p / t) is a function of (p, t) up to t = 0.
-bool may_be_homogeneous(const Spec& spec);
-
-/// Of such a net: biases ahead of the norm, and the root of its eps, are t times what they were.
+/// A net as a function of (p, t), x = p / t, t >= 0: ahead of the layer that bounds it, which
+/// bounding_layer() says there is, values are t times what they were, and so are biases, and t goes
+/// on beside them. It is continuous up to t = 0, infinitely far away, but where phi(z / t) jumps.
 BoxNet homogeneous_box_net(const Net& net);
 
 /// f at x, [outputs], in double.

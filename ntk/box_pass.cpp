@@ -51,39 +51,82 @@ Forms through(const BoxMap& map, const Forms& given, Vector& rounded) {
   return result;
 }
 
-Forms through(const BoxUnits& units, const Forms& given, std::vector<UnitLines>& lines) {
-  Forms result = given;
+UnitPlanes planes_of(const BoxUnits& units, std::size_t j, const Interval& z, const Interval& t) {
+  const Activation phi = units.phi.of(j);
+  if (units.scale == UnitScale::perspective) return planes_of_perspective(phi, z, t);
+  if (units.scale == UnitScale::quotient) return planes_of_quotient(phi, z, t);
+  return {lines_of(phi, z)};
+}
+
+Interval range_of(const BoxUnits& units, std::size_t j, const Interval& z, const Interval& t) {
+  const Activation phi = units.phi.of(j);
+  if (units.scale == UnitScale::perspective) return range_of_perspective(phi, z, t);
+  const Interval u = units.scale == UnitScale::quotient ? quotient(z, t) : z;
+  return phi.range(u.low, u.high);
+}
+
+// Of a variable beside all others: the unit `to` is what `from` is.
+void copy_form(const Forms& from, std::size_t unit, Forms& to, std::size_t as) {
+  for (std::size_t k = 0; k < from.variables; ++k) to.of(k)[as] = from.of(k)[unit];
+  to.centre[as] = from.centre[unit];
+  to.radius[as] = from.radius[unit];
+  to.low[as] = from.low[unit];
+  to.high[as] = from.high[unit];
+}
+
+Forms through(const BoxUnits& units, const Forms& given, const Interval& t,
+              std::vector<UnitPlanes>& planes) {
+  const bool scaled = units.scale != UnitScale::one,
+             goes_on = units.scale == UnitScale::perspective;
+  Forms result = empty_forms(units.units + goes_on, given.variables);
   const Vector before = reaches(given);
-  for (std::size_t j = 0; j < given.units; ++j) {
-    const Activation phi = units.phi.of(j);
-    const Interval z{given.low[j], given.high[j]};
-    const UnitLines of = lines_of(phi, z);
-    lines.push_back(of);
-    for (std::size_t k = 0; k < given.variables; ++k) result.of(k)[j] *= of.slope;
+  for (std::size_t j = 0; j < units.units; ++j) {
+    planes.push_back(planes_of(units, j, {given.low[j], given.high[j]}, t));
+    const UnitLines& of = planes[j].of_z;
+    const double last = planes[j].last;
+    for (std::size_t k = 0; k < given.variables; ++k)
+      result.of(k)[j] = of.slope * given.of(k)[j] + (scaled ? last * given.of(k)[units.units] : 0);
     result.centre[j] = of.slope * given.centre[j] + of.middle;
-    result.radius[j] =
-        std::abs(of.slope) * given.radius[j] + of.radius +
-        kMargin * (std::abs(of.slope) * (std::abs(given.centre[j]) + before[j]) + of.radius);
+    result.radius[j] = std::abs(of.slope) * given.radius[j] + of.radius;
+    double summed = std::abs(of.slope) * (std::abs(given.centre[j]) + before[j]) + of.radius;
+    if (scaled) {
+      result.centre[j] += last * given.centre[units.units];
+      result.radius[j] += std::abs(last) * given.radius[units.units];
+      summed += std::abs(last) * (std::abs(given.centre[units.units]) + before[units.units]);
+    }
+    result.radius[j] += kMargin * summed;
   }
+  if (goes_on) copy_form(given, units.units, result, units.units);
   const Vector reach = reaches(result);
-  for (std::size_t j = 0; j < given.units; ++j) {
-    const Interval range = units.phi.of(j).range(given.low[j], given.high[j]);
+  for (std::size_t j = 0; j < units.units; ++j) {
+    const Interval range = range_of(units, j, {given.low[j], given.high[j]}, t);
     const double margin = kMargin * std::max(std::abs(range.low), std::abs(range.high));
     set_ends(result, j, reach[j], {range.low - margin, range.high + margin});
   }
   return result;
 }
 
-// Both are of the same e.
-Forms sum_of(const Forms& a, const Forms& b) {
-  Forms result = a;
-  for (std::size_t i = 0; i < result.weight.size(); ++i) result.weight[i] += b.weight[i];
-  for (std::size_t j = 0; j < a.units; ++j) {
-    result.centre[j] += b.centre[j];
-    result.radius[j] += b.radius[j];
+// Of what z / t loses, how much t's side of a box costs: of z about 0 it is z's, but for what is as
+// wide as t.
+double part_of_last(const Forms& given, std::size_t j, const Interval& t) {
+  const double low = given.low[j], high = given.high[j], middle = t.low + 0.5 * (t.high - t.low);
+  const double nearest = low > 0 ? low : high < 0 ? -high : 0, by_z = 0.5 * (high - low);
+  const double by_t = (nearest / middle + 1) * (t.high - middle);
+  return by_t > 0 ? by_t / (by_z + by_t) : 0;
+}
+
+// Both are of the same e. What `kept` has more, or one that stays, is as it was there.
+Forms sum_of(const Forms& kept, const Forms& added, bool last_stays) {
+  const std::size_t units = kept.units - last_stays;
+  Forms result = kept;
+  for (std::size_t j = 0; j < units; ++j) {
+    for (std::size_t k = 0; k < kept.variables; ++k) result.of(k)[j] += added.of(k)[j];
+    result.centre[j] += added.centre[j];
+    result.radius[j] += added.radius[j];
   }
   const Vector reach = reaches(result);
-  for (std::size_t j = 0; j < a.units; ++j) {
+  const Forms &a = kept, &b = added;
+  for (std::size_t j = 0; j < units; ++j) {
     const double margin = kMargin * (a.farthest(j) + b.farthest(j) + reach[j]);
     result.radius[j] += margin;
     set_ends(result, j, reach[j] + margin,
@@ -110,9 +153,8 @@ void within_ball(const BoxMap& map, const Box& box, double within, const Vector&
 }  // namespace
 
 BoxPass::BoxPass(const BoxNet& net, const Box& box, double within)
-    : net_(net), box_(box), within_(within) {
+    : net_(net), box_(box), within_(within), last_{box.low.back(), box.high.back()} {
   Forms forms = forms_of(box, net.variables());
-  const Interval last{box.low.back(), box.high.back()};
   std::size_t variable = net.inputs;
   std::vector<Forms> kept;
   steps_.resize(net.steps.size());
@@ -123,16 +165,23 @@ BoxPass::BoxPass(const BoxNet& net, const Box& box, double within)
       if (l == 0 && leaves_ball(box, within)) within_ball(*map, box, within, made.rounded, forms);
     } else if (const auto* units = std::get_if<BoxUnits>(&net.steps[l])) {
       made.given = std::move(forms);
-      forms = through(*units, made.given, made.lines);
+      forms = through(*units, made.given, last_, made.planes);
     } else if (const auto* norm = std::get_if<BoxNorm>(&net.steps[l])) {
       made.given = std::move(forms);
-      made.norm = std::make_unique<NormLines>(*norm, made.given, net.inputs, last);
+      made.norm = std::make_unique<NormLines>(*norm, made.given, net.inputs, last_);
       forms = made.norm->forms(variable);
       variable += 1 + net.inputs;
     } else if (std::holds_alternative<BoxKeep>(net.steps[l])) {
       kept.push_back(forms);
     } else {
-      forms = sum_of(forms, kept.back());
+      const auto& add = std::get<BoxAdd>(net.steps[l]);
+      if (add.times_last) {
+        made.given = std::move(forms);
+        made.product = std::make_unique<ProductForms>(made.given, net.inputs, last_);
+        forms = made.product->forms(variable);
+        variable += net.inputs;
+      }
+      forms = sum_of(kept.back(), forms, add.last_stays);
       kept.pop_back();
     }
   }
@@ -160,25 +209,16 @@ double BoxPass::bound_by(Kind kind, Vector weights, Vector* lost) const {
         for (std::size_t j = 0; j < map->inputs; ++j) before[j] += w * row[j];
       }
       weights = std::move(before);
-    } else if (std::holds_alternative<BoxUnits>(net_.steps[l])) {
-      for (std::size_t j = 0; j < weights.size(); ++j) {
-        const UnitLines& of = made.lines[j];
-        const double w = weights[j], off = std::abs(w) * of.radius;
-        size += std::abs(w) * (std::abs(of.middle) + of.radius +
-                               std::max(1.0, std::abs(of.slope)) * made.given.farthest(j));
-        if (kind == Kind::fitted) {
-          value += w * (w > 0 ? of.up : of.down);
-          weights[j] = w * (w > 0 ? of.up_slope : of.down_slope);
-          continue;
-        }
-        value += w * of.middle + off;
-        weights[j] = w * of.slope;
-        if (lost && off > 0) add_lost(made.given, j, off, *lost);
-      }
+    } else if (const auto* units = std::get_if<BoxUnits>(&net_.steps[l])) {
+      back(kind, *units, made, weights, value, size, lost);
     } else if (made.norm) {
       made.norm->back(weights, value, size, lost);
-    } else if (std::holds_alternative<BoxAdd>(net_.steps[l])) {
+    } else if (const auto* add = std::get_if<BoxAdd>(&net_.steps[l])) {
       passing.push_back(weights);
+      if (add->last_stays) weights.back() = 0;
+      if (!add->times_last) continue;
+      weights.pop_back();
+      passing.back().back() += made.product->back(weights, value, size, lost);
     } else {
       for (std::size_t j = 0; j < weights.size(); ++j) weights[j] += passing.back()[j];
       passing.pop_back();
@@ -186,6 +226,36 @@ double BoxPass::bound_by(Kind kind, Vector weights, Vector* lost) const {
   }
   value += of_inputs(weights, size);
   return value + kMargin * (size + std::abs(value));
+}
+
+void BoxPass::back(Kind kind, const BoxUnits& units, const Step& made, Vector& weights,
+                   double& value, double& size, Vector* lost) const {
+  const bool scaled = units.scale != UnitScale::one;
+  double of_last = units.scale == UnitScale::perspective ? weights[units.units] : 0;
+  for (std::size_t j = 0; j < units.units; ++j) {
+    const UnitPlanes& planes = made.planes[j];
+    const UnitLines& of = planes.of_z;
+    const double w = weights[j], off = std::abs(w) * of.radius;
+    size += std::abs(w) * (std::abs(of.middle) + of.radius +
+                           std::max(1.0, std::abs(of.slope)) * made.given.farthest(j) +
+                           std::abs(planes.last) * last_.high);
+    if (kind == Kind::fitted) {
+      value += w * (w > 0 ? of.up : of.down);
+      weights[j] = w * (w > 0 ? of.up_slope : of.down_slope);
+      of_last += w * (w > 0 ? planes.up_last : planes.down_last);
+      continue;
+    }
+    value += w * of.middle + off;
+    weights[j] = w * of.slope;
+    of_last += w * planes.last;
+    if (!lost || !(off > 0)) continue;
+    const double part = scaled && !units.phi.kinked() ? part_of_last(made.given, j, last_) : 0;
+    add_lost(made.given, j, off * (1 - part), *lost);
+    lost->back() += off * part;
+  }
+  if (!scaled) return;
+  weights.resize(units.units);
+  weights.push_back(of_last);
 }
 
 double BoxPass::of_inputs(const Vector& weights, double& size) const {

@@ -5,7 +5,8 @@
 #include <memory>
 
 #include "box_norm.h"
-#include "box_units.h"
+#include "box_product.h"
+#include "perspective.h"
 
 namespace keel {
 
@@ -21,18 +22,22 @@ class BoxPass {
  private:
   /// What a step's way back needs of its way forward.
   struct Step {
-    Forms given{};                   // of units and norms
-    std::vector<double> rounded{};   // of a map: what rounding of each output is measured by
-    std::vector<UnitLines> lines{};  // of units
+    Forms given{};                     // of units, norms and products
+    std::vector<double> rounded{};     // of a map: what rounding of each output is measured by
+    std::vector<UnitPlanes> planes{};  // of units
     std::unique_ptr<NormLines> norm{};
+    std::unique_ptr<ProductForms> product{};
   };
   enum class Kind { parallel, fitted };
   double bound_by(Kind kind, std::vector<double> weights, std::vector<double>* lost) const;
+  void back(Kind kind, const BoxUnits& units, const Step& made, std::vector<double>& weights,
+            double& value, double& size, std::vector<double>* lost) const;
   double of_inputs(const std::vector<double>& weights, double& size) const;
 
   const BoxNet& net_;
   const Box box_;
   const double within_;
+  const Interval last_;  // of the last input
   std::vector<Step> steps_{};
 };
 

@@ -5,9 +5,14 @@
 
 #include "length.h"
 #include "net_bound.h"
+#include "tail_sum.h"
 
 namespace keel {
 namespace {
+
+// R from which on fewer boxes of (p, t) will do than of x: a cut of t in two is one of x's length,
+// however long.
+constexpr double kByDirection = 10;
 
 using Vector = std::vector<double>;
 
@@ -34,11 +39,11 @@ bool products_fit(const BoxNet& net, double farthest) {
   return digits <= kDigits;
 }
 
-// All of (p, t) that are 1 in their largest number, t >= 0: x = p / t is anything, and infinitely
-// far where t = 0.
-std::vector<Box> faces(std::size_t inputs) {
+// All of (p, t) that are 1 in their largest number, with t >= 1 / within: of the x = p / t none of
+// |x| <= within is left out and, where that is infinite, none at all; t = 0 is infinitely far.
+std::vector<Box> faces(std::size_t inputs, double within) {
   Box all{Vector(inputs, -1.0), Vector(inputs, 1.0)};
-  all.low.back() = 0;
+  all.low.back() = (1 - 1e-12) / within;
   std::vector<Box> result;
   for (std::size_t k = 0; k < inputs; ++k)
     for (const double side : {1.0, -1.0}) {
@@ -53,24 +58,26 @@ std::vector<Box> faces(std::size_t inputs) {
 
 bool BoxRegion::meets(const Box& box) const {
   Vector nearest;
-  for (std::size_t k = 0; k < box.low.size(); ++k)
+  for (std::size_t k = 0; k < features(); ++k)
     nearest.push_back(std::clamp(0.0, box.low[k], box.high[k]));
-  return length_of(nearest) <= within;
+  return length_of(nearest) <= within * (net.homogeneous ? box.high.back() : 1);
 }
 
 Vector BoxRegion::point(const Box& box) const {
+  constexpr double kNearest = 1e-12;  // of t: nearer to 0 z / t is rounding's
   Vector middle;
-  for (std::size_t k = 0; k < box.low.size(); ++k) middle.push_back(box.middle(k));
+  for (std::size_t k = 0; k < features(); ++k) middle.push_back(box.middle(k));
+  const double t = net.homogeneous ? std::max(box.middle(features()), kNearest) : 1;
   const double length = length_of(middle);
-  if (length > within)
-    for (double& x : middle) x *= within / length;
+  if (length > within * t)
+    for (double& x : middle) x *= within * t / length;
+  if (net.homogeneous) middle.push_back(t);
   return middle;
 }
 
 Vector BoxRegion::input(Vector point) const {
   if (!net.homogeneous) return point;
-  constexpr double kNearest = 1e-6;  // of t: |x| is 1e6 there
-  const double t = std::max(point.back(), kNearest);
+  const double t = point.back();
   point.pop_back();
   for (double& x : point) x /= t;
   return point;
@@ -78,6 +85,7 @@ Vector BoxRegion::input(Vector point) const {
 
 std::optional<BoxRegion> box_region(const Net& net, const NetBoundOptions& options) {
   const auto features = static_cast<std::size_t>(net.input_width());
+  const bool bounded = bounding_layer(net.spec()) < net.spec().size();
   BoxRegion region;
   double farthest = 1;
   if (!options.ranges.empty()) {
@@ -88,13 +96,14 @@ std::optional<BoxRegion> box_region(const Net& net, const NetBoundOptions& optio
       region.roots[0].high.push_back(range.high);
       farthest = std::max({farthest, std::abs(range.low), std::abs(range.high)});
     }
+  } else if (bounded && options.within >= kByDirection) {
+    region.net = homogeneous_box_net(net);
+    region.within = options.within;
+    region.roots = faces(features + 1, options.within);
   } else if (std::isfinite(options.within)) {
     region.net = box_net(net);
     region.within = farthest = options.within;
     region.roots = {{Vector(features, -options.within), Vector(features, options.within)}};
-  } else if (may_be_homogeneous(net.spec())) {
-    region.net = homogeneous_box_net(net);
-    region.roots = faces(features + 1);
   } else {
     return std::nullopt;
   }

@@ -15,6 +15,9 @@ struct BoxRegion {
   BoxNet net{};
   std::vector<Box> roots{};
   double within = kInfinity;  ///< of |x|, of what is in the boxes
+  /// Of what the net takes: not of (p, t).
+  std::size_t features() const { return net.inputs - net.homogeneous; }
+  double within_boxes() const { return net.homogeneous ? kInfinity : within; }
 
   /// Whether any of the box is in it.
   bool meets(const Box& box) const;

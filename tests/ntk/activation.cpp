@@ -37,9 +37,32 @@ TEST_CASE("activation: what it stays in on an interval, and how far it goes") {
         if (const auto beside = phi.beside_relu()) {
           CHECK(value - relu >= beside->low);
           CHECK(value - relu <= beside->high);
+          const Interval here = phi.beside_relu(a, b);
+          CHECK(value - relu >= here.low - 1e-14);
+          CHECK(value - relu <= here.high + 1e-14);
+          CHECK(here.low >= beside->low);
+          CHECK(here.high <= beside->high);
         }
       }
     }
+  }
+}
+
+TEST_CASE("activation: beside its two lines it is what it is at the ends, which may be infinite") {
+  for (const LayerSpec& word : kCurved) {
+    if (bounds_units(word.kind)) continue;
+    CAPTURE(spec_text({word}));
+    const Activation phi(word);
+    const double far = 40 / std::min(phi.beta, 1.0);
+    for (const Interval& z : {Interval{far, kInfinity}, Interval{-kInfinity, -far}}) {
+      const Interval of = phi.beside_relu(z.low, z.high);
+      const double lowest = phi.is_elu() && z.low < 0 ? -phi.alpha : 0;
+      CHECK(of.low == doctest::Approx(lowest));
+      CHECK(of.high - of.low <= 1e-9);
+    }
+    const Interval all = phi.beside_relu(-kInfinity, kInfinity), known = *phi.beside_relu();
+    CHECK(all.low == doctest::Approx(known.low).epsilon(1e-5));
+    CHECK(all.high == doctest::Approx(known.high).epsilon(1e-5));
   }
 }
 

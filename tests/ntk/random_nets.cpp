@@ -273,7 +273,6 @@ TEST_CASE("random nets: nor what is proved of inputs within a distance, with a n
 
 TEST_CASE("random nets: nor what boxes prove, within a distance and of every input") {
   Dice dice{std::mt19937_64(14)};
-  int everywhere = 0;
   for (int i = 0; i < kDrawnCut; ++i) {
     const bool normed = i % 2 == 0;
     const Spec spec = random_spec(dice, 7, normed);
@@ -281,10 +280,8 @@ TEST_CASE("random nets: nor what boxes prove, within a distance and of every inp
     CAPTURE(i);
     CAPTURE(spec_text(spec));
     const double within = normed ? kInfinity : std::pow(10, static_cast<double>(dice.below(7)) - 3);
-    if (normed) everywhere += may_be_homogeneous(spec);
     check_bound(dice, net, true, within, 600);
   }
-  CHECK(everywhere > kDrawnCut / 10);
 }
 
 }  // namespace

@@ -1,0 +1,103 @@
+#include "perspective.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "units.h"
+
+namespace keel {
+namespace {
+
+double half_of(const Interval& interval) { return 0.5 * (interval.high - interval.low); }
+double middle_of(const Interval& interval) { return interval.low + half_of(interval); }
+double most_of(const Interval& interval) {
+  return std::max(std::abs(interval.low), std::abs(interval.high));
+}
+
+Interval widened(const Interval& interval) {
+  return {interval.low - kMargin * std::abs(interval.low),
+          interval.high + kMargin * std::abs(interval.high)};
+}
+
+UnitPlanes by_lines_far_out(const Activation& phi, const Interval& z, const Interval& u,
+                            const Interval& t) {
+  const Interval more = widened(phi.beside_relu(u.low, u.high));
+  UnitPlanes planes{lines_of(LayerKind::relu, z), middle_of(more), more.high, more.low};
+  UnitLines& of = planes.of_z;
+  for (double* number :
+       {&of.slope, &of.middle, &of.radius, &of.up_slope, &of.up, &of.down_slope, &of.down})
+    *number *= phi.above;
+  of.radius += (half_of(more) + kMargin * most_of(more)) * t.high + kMargin * of.radius;
+  return planes;
+}
+
+UnitPlanes by_line_of_quotient(const Activation& phi, const Interval& u, const Interval& t) {
+  const UnitLines of = lines_of(phi, u);
+  UnitPlanes planes{{of.slope}, of.middle, of.middle + of.radius, of.middle - of.radius};
+  planes.of_z.radius = of.radius * t.high;
+  planes.of_z.up_slope = planes.of_z.down_slope = of.slope;
+  return planes;
+}
+
+constexpr double kFar = 1e3;  // where phi is what it is far out, but for next to nothing
+
+}  // namespace
+
+Interval quotient(const Interval& z, const Interval& t) {
+  const auto over = [](double of, double by) {
+    return of == 0 ? 0 : by > 0 ? of / by : std::copysign(kInfinity, of);
+  };
+  return widened(
+      {over(z.low, z.low < 0 ? t.low : t.high), over(z.high, z.high > 0 ? t.low : t.high)});
+}
+
+UnitPlanes planes_of_perspective(const Activation& phi, const Interval& z, const Interval& t) {
+  if (phi.kinked()) return {lines_of(phi, z)};
+  const Interval u = quotient(z, t);
+  const UnitPlanes far = by_lines_far_out(phi, z, u, t);
+  if (!(most_of(u) < kFar)) return far;
+  const UnitPlanes near = by_line_of_quotient(phi, u, t);
+  return near.of_z.radius < far.of_z.radius ? near : far;
+}
+
+// Its slope in t is phi(u) - u phi'(u), u = z / t: -u^2 times a number above 0 of gelu and silu,
+// below 0 of elu as well, and above 0 of softplus alone. In z it rises as phi does.
+Interval range_of_perspective(const Activation& phi, const Interval& z, const Interval& t) {
+  if (phi.kinked()) return widened(phi.range(z.low, z.high));
+  const auto at = [&phi](double z, double t) {
+    const double u = z == 0 ? 0 : z / t;
+    return std::isfinite(u) ? t * phi(u) : phi.above * std::max(z, 0.0);
+  };
+  if (phi.kind == LayerKind::softplus) return widened({at(z.low, t.low), at(z.high, t.high)});
+  const double high = std::max(at(z.low, t.low), at(z.high, t.low));
+  if (z.low >= 0 || phi.is_elu()) return widened({at(z.low, t.high), high});
+  const Interval u = quotient(z, t);
+  return widened({t.high * phi.beside_relu(u.low, u.high).low, high});
+}
+
+UnitPlanes planes_of_quotient(const Activation& phi, const Interval& z, const Interval& t) {
+  const Interval u = quotient(z, t), range = widened(phi.range(u.low, u.high));
+  const double middle = middle_of(range), half = std::max(range.high - middle, middle - range.low);
+  const UnitPlanes flat{{0, middle, half, 0, middle + half, 0, middle - half}};
+  const double product = t.low * t.high;
+  if (!(product > 0) || !std::isfinite(1 / product) || !(most_of(u) < kFar)) return flat;
+  const UnitLines of_u = lines_of(phi, u);
+  const double z0 = middle_of(z), off_z = std::max(z.high - z0, z0 - z.low);
+  const double most_s = 1 / t.low, least_s = 1 / t.high, s0 = middle_of({least_s, most_s});
+  const double off_s = std::max(most_s - s0, s0 - least_s);
+  const double slope = -1 / product, chord = least_s + most_s, touches = 2 / std::sqrt(product);
+  const double beside = middle_of({touches, chord});
+  const double a = of_u.slope, summed = s0 * most_of(z) + std::abs(z0) * (chord + s0);
+  UnitPlanes planes;
+  planes.last = planes.up_last = planes.down_last = a * z0 * slope;
+  UnitLines& of = planes.of_z;
+  of.slope = of.up_slope = of.down_slope = a * s0;
+  of.middle = a * z0 * (beside - s0) + of_u.middle;
+  of.radius = std::abs(a) * (std::abs(z0) * half_of({touches, chord}) + off_z * off_s) +
+              of_u.radius + kMargin * (std::abs(a) * summed + std::abs(of_u.middle));
+  of.up = of.middle + of.radius;
+  of.down = of.middle - of.radius;
+  return of.radius < half ? planes : flat;
+}
+
+}  // namespace keel
