@@ -23,7 +23,7 @@ from plot_forecast import draw_forecast  # noqa: E402
 from plot_grid import data_grid, row_limits  # noqa: E402
 from plot_input import from_summary, rows_of  # noqa: E402
 from plot_sequences import draw_growth, draw_sequences  # noqa: E402
-from plot_style import BAND, CURVE, POINTS, SHADE, STYLE  # noqa: E402
+from plot_style import BAND, CURVE, POINTS, PROVED, SHADE, STYLE  # noqa: E402
 from plot_table1 import draw_protein  # noqa: E402
 
 DATASETS = {"sinusoid": r"$y=\sin x$", "linear": r"$y=x/2$", "quadratic": r"$y=x^2/5$"}
@@ -63,9 +63,10 @@ def training_points(folder):
 
 
 def load(folder):
-    """Curves and exponents by (dataset, net, activation); training points by data set."""
-    exponents, summary = from_summary(folder, lambda summary: (
-        {(p["dataset"], p["net"], p["activation"]): p["far_field_exponent"]
+    """Curves by (dataset, net, activation), training points by data set, and of each panel the
+    exponent and what was proved of every x, if anything was."""
+    panels, summary = from_summary(folder, lambda summary: (
+        {(p["dataset"], p["net"], p["activation"]): (p["far_field_exponent"], p.get("proved"))
          for p in summary["panels"]}, summary))
     curves = {}
     numbers = ["x", "mean", "ci_low", "ci_high"]
@@ -77,7 +78,7 @@ def load(folder):
             panel[name].append(float(row[name]))
     # Every other point: a fifth of a unit is finer than the print, and halves the SVG.
     curves = {key: {name: panel[name][::2] for name in numbers} for key, panel in curves.items()}
-    return curves, training_points(folder), exponents, summary
+    return curves, training_points(folder), panels, summary
 
 
 def points_beneath(curve, limits, corner):
@@ -98,21 +99,24 @@ def label_corners(row, limits):
     return [min(CORNERS, key=lambda corner: (panel[corner], of_row[corner])) for panel in beneath]
 
 
-def draw_panel(axes, curve, points, exponent, corner):
-    """Mean, 95% interval, training points and growth exponent of one net on one data set."""
+def draw_panel(axes, curve, points, exponent, proved, corner):
+    """Mean, 95% interval, training points, growth exponent and proved ends of one net on one data set."""
     draw_data(axes, *points)
     axes.fill_between(curve["x"], curve["ci_low"], curve["ci_high"], color=BAND, lw=0, zorder=2)
     axes.plot(curve["x"], curve["mean"], color=CURVE, zorder=3)
     axes.set_xlim(curve["x"][0], curve["x"][-1])
+    for end in proved or ():
+        axes.axhline(end, **PROVED)
     if exponent is not None:
         axes.text(0.97, CORNERS[corner], rf"$|f|\sim|x|^{{{abs(round(exponent, 2)):.2f}}}$", ha="right",
-                  va=corner, transform=axes.transAxes, fontsize=7, color="#444444", zorder=5)
+                  va=corner, transform=axes.transAxes, fontsize=7, color="#444444", zorder=5,
+                  bbox={"facecolor": "white", "pad": 1, "lw": 0} if proved else None)
 
 
 def legend_below(figure, handles):
     """One line below the grid; the training points come third."""
     points = Line2D([], [], color=POINTS, marker=".", ls="", ms=5, mew=0, label="training points")
-    figure.legend(handles=[*handles[:2], points, *handles[2:]], loc="lower center", ncol=4,
+    figure.legend(handles=[*handles[:2], points, *handles[2:]], loc="lower center", ncol=5,
                   frameon=False, handlelength=1.6, columnspacing=1.8)
 
 
@@ -123,24 +127,27 @@ def draw_data(axes, x, y):
 
 def draw_curves(figure_name, folder):
     """Figures 1, 5 and 6: curves of trained nets."""
-    curves, points, exponents, summary = load(folder)
+    curves, points, panels, summary = load(folder)
     columns = COLUMNS[figure_name]
     figure, grid = data_grid([title for _, title in columns], DATASETS)
     for row, dataset in zip(grid, DATASETS):
         keys = [(dataset, *net) for net, _ in columns]
         for key in keys:
-            if key not in curves or dataset not in points:
+            if key not in curves or key not in panels or dataset not in points:
                 sys.exit(f"plot.py: {folder} has no curve of {', '.join(key)}")
-        limits = row_limits(points[dataset][1])
+        ends = [end for key in keys for end in panels[key][1] or ()]
+        limits = row_limits(points[dataset][1], ends)
         corners = label_corners([curves[key] for key in keys], limits)
         for axes, key, corner in zip(row, keys, corners):
-            draw_panel(axes, curves[key], points[dataset], exponents.get(key), corner)
+            draw_panel(axes, curves[key], points[dataset], *panels[key], corner)
         row[0].set_ylim(*limits)
     seeds = summary.get("seeds", "?")
     mean = "prediction of 1 seed" if seeds == 1 else f"mean of {seeds} seeds"
+    proved = [Line2D([], [], **PROVED, label="proved for every $x$")]
     legend_below(figure, [Line2D([], [], color=CURVE, label=mean),
-                          Patch(color=BAND, label="95% interval of the mean"),
-                          Patch(color=SHADE, label="training range")])
+                          Patch(color=BAND, label="its 95% interval"),
+                          Patch(color=SHADE, label="training range"),
+                          *(proved if any(proved for _, proved in panels.values()) else [])])
     return figure
 
 
@@ -204,14 +211,13 @@ def draw_theory(_, folder):
                               color=BAND, lw=0, zorder=1)
             if curve["bound"][0] < float("inf"):
                 for side in (-1, 1):
-                    axes.axhline(side * curve["bound"][0], color="#444444", ls="--", lw=0.8)
+                    axes.axhline(side * curve["bound"][0], **PROVED)
             axes.plot(curve["x"], curve["mean"], color=CURVE, zorder=3)
             axes.set_xlim(curve["x"][0], curve["x"][-1])
         row[0].set_ylim(-highest, highest)
     legend_below(figure, [Line2D([], [], color=CURVE, label="kernel regression"),
                           Patch(color=BAND, label="bound at $x$"),
-                          Line2D([], [], color="#444444", ls="--", lw=0.8,
-                                 label="bound for all $x$")])
+                          Line2D([], [], **PROVED, label="bound for all $x$")])
     return figure
 
 

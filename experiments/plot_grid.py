@@ -3,11 +3,12 @@
 import matplotlib.pyplot as plt
 
 
-def row_limits(y, reach=1.5):
-    """One scale for a row: the data's range and `reach` ranges more on both sides. Wide enough for
-    the nets that saturate; a net that does not is seen to leave."""
-    low, high = min(y), max(y)
-    return low - reach * (high - low), high + reach * (high - low)
+def row_limits(y, ends=(), reach=1.5):
+    """One scale for a row: the data's range and `reach` ranges more on both sides, and `ends` with
+    some room. Wide enough for the nets that saturate; a net that does not is seen to leave."""
+    length = max(y) - min(y)
+    return (min([min(y) - reach * length, *(end - 0.2 * length for end in ends)]),
+            max([max(y) + reach * length, *(end + 0.2 * length for end in ends)]))
 
 
 def data_grid(titles, rows, x_name="$x$"):

@@ -42,7 +42,7 @@ def draw_sequences(_, folder):
                              {name: line_formula(*line) for name, line in sequences.items()},
                              "$i$")
     for row, name in zip(grid, sequences):
-        limits = row_limits(curves[name, *CONTINUED[0][0]]["true"], 1)
+        limits = row_limits(curves[name, *CONTINUED[0][0]]["true"], reach=1)
         for axes, (key, _) in zip(row, CONTINUED):
             curve = curves[name, *key]
             first, last, end = curve["i"][0] - 1, curve["i"][-1], curve["mean"][-1]

@@ -1,5 +1,6 @@
 #include "toy_figure.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "../core/each_in_parallel.h"
 #include "../nn/frozen.h"
 #include "../nn/trainer.h"
+#include "../ntk/net_bound.h"
 
 namespace keel {
 namespace {
@@ -29,6 +31,10 @@ Curves predict(const Net& net, const std::vector<double>& x, Device device) {
   Curves rows;
   for (auto row = all.begin(); row != all.end(); row += n) rows.emplace_back(row, row + n);
   return rows;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 double mean_square_error(const std::vector<double>& predicted, const std::vector<double>& wanted) {
@@ -52,6 +58,17 @@ Tensor targets(const std::vector<double>& x, const ToyOptions& options) {
   return Tensor::from(all, {members, kToyPoints, 1}).to(DType::f32).to(options.device);
 }
 
+// Of one input boxes close sooner than any dual.
+void prove(ToyPanel& panel, const Net& net, std::int64_t first, std::int64_t seeds) {
+  constexpr std::int64_t kBoxes = 40000;
+  panel.closed = true;
+  for (std::int64_t s = first; s < first + seeds; ++s) {
+    const NetBound bound = bound_net(net.member(s).to(DType::f64), {.pieces = 0, .boxes = kBoxes});
+    panel.closed = panel.closed && bound.closed;
+    if (bound.bounded) panel.proved.push_back(bound.outputs[0]);
+  }
+}
+
 // What the figure shows of one trained ensemble: one panel a data set.
 void add_panels(ToyRun& run, const ToyNet& toy, const Net& net, const ToyOptions& options) {
   const std::vector<double> far = log_spaced(kFarBegin, kFarEnd, kFarInputs);
@@ -63,7 +80,7 @@ void add_panels(ToyRun& run, const ToyNet& toy, const Net& net, const ToyOptions
   const Curves right = predict(net, far, options.device);
   std::size_t member = 0;
   for (const ToyData& data : toy_data()) {
-    ToyPanel panel{&data, toy, {}, {}, {}, {}, {}};
+    ToyPanel panel{.data = &data, .net = toy};
     const std::vector<double> wanted = values_of(data, run.training_x);
     for (std::int64_t seed = 0; seed < options.seeds; ++seed, ++member) {
       panel.curves.push_back(curves[member]);
@@ -73,6 +90,9 @@ void add_panels(ToyRun& run, const ToyNet& toy, const Net& net, const ToyOptions
                                2);
     }
     panel.band = means_with_intervals(panel.curves);
+    const auto begin = std::chrono::steady_clock::now();
+    prove(panel, net, static_cast<std::int64_t>(member) - options.seeds, options.seeds);
+    run.proof_seconds += seconds_since(begin);
     run.panels.push_back(std::move(panel));
   }
 }
@@ -99,6 +119,13 @@ void train_all(std::vector<Net>& nets, const Tensor& x, const Tensor& y,
 }
 
 }  // namespace
+
+Interval ToyPanel::proved_of_all() const {
+  Interval all = proved.at(0);
+  for (const Interval& one : proved)
+    all = {std::min(all.low, one.low), std::max(all.high, one.high)};
+  return all;
+}
 
 const std::vector<ToyData>& toy_data() {
   static const std::vector<ToyData> all = {
@@ -177,8 +204,7 @@ ToyRun run_toy_figure(const std::vector<ToyNet>& nets, const ToyOptions& options
   for (const ToyNet& toy : nets) made.emplace_back(toy.spec, 1, net_options);
   const auto begin = std::chrono::steady_clock::now();
   train_all(made, x, y, options);
-  run.training_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  run.training_seconds = seconds_since(begin);
   for (std::size_t i = 0; i < nets.size(); ++i)
     add_panels(run, nets[i], frozen(made[i], x), options);
   return run;

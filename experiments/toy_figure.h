@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../core/tensor.h"
+#include "../ntk/interval.h"
 #include "statistics.h"
 
 namespace keel {
@@ -52,11 +53,15 @@ ToyNet toy_net(const std::string& net, const std::string& activation);
 struct ToyPanel {
   const ToyData* data;
   ToyNet net;
-  std::vector<std::vector<double>> curves;  ///< predictions at ToyRun::x
-  std::vector<Estimate> band;               ///< of their mean, by x
-  std::vector<double> train_mse;
-  std::vector<double> exponents;  ///< far-field growth: see far_field_exponent
-  std::vector<double> far_size;   ///< mean of |f(-1e4)| and |f(1e4)|
+  std::vector<std::vector<double>> curves{};  ///< predictions at ToyRun::x
+  std::vector<Estimate> band{};               ///< of their mean, by x
+  std::vector<double> train_mse{};
+  std::vector<double> exponents{};  ///< far-field growth: see far_field_exponent
+  std::vector<double> far_size{};   ///< mean of |f(-1e4)| and |f(1e4)|
+  std::vector<Interval>
+      proved{};         ///< of f over every x there is; empty of nets that nothing bounds
+  bool closed = false;  ///< each end of these is next to what f reaches, by kNearFound
+  Interval proved_of_all() const;  ///< that no seed's net leaves; there must be one
 };
 
 struct ToyOptions {
@@ -69,7 +74,7 @@ struct ToyOptions {
 struct ToyRun {
   std::vector<double> training_x, x;  ///< of the data, of the curves
   std::vector<ToyPanel> panels;       ///< data sets within nets
-  double training_seconds = 0;
+  double training_seconds = 0, proof_seconds = 0;
 };
 
 /// Epochs that run_toy_figure trains, summed over nets and members.

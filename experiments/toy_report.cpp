@@ -56,16 +56,33 @@ Json panel_json(const ToyPanel& panel) {
           {"far_field_size_ci", far.half_width}};
 }
 
+// Of every x: an interval a seed, and the one that holds all.
+void add_proved(const ToyPanel& panel, Json& json) {
+  if (panel.proved.empty()) return;
+  const auto pair = [](const Interval& of) { return Json{of.low, of.high}; };
+  json["proved"] = pair(panel.proved_of_all());
+  json["proved_by_seed"] = Json::array();
+  for (const Interval& one : panel.proved) json["proved_by_seed"].push_back(pair(one));
+  json["proved_closed"] = panel.closed;
+}
+
+std::string proved_text(const ToyPanel& panel) {
+  if (panel.proved.empty()) return "nothing";
+  const Interval all = panel.proved_of_all();
+  return fmt::format("[{}, {}]", brief_outward(all.low, 3, -1), brief_outward(all.high, 3, 1));
+}
+
 std::string panel_table(const ToyRun& run) {
-  std::vector<std::vector<std::string>> rows = {
-      {"data", "net", "activation", "train MSE", "f(25)", "mean |f(+-1e4)|", "growth exponent"}};
+  std::vector<std::vector<std::string>> rows = {{"data", "net", "activation", "train MSE", "f(25)",
+                                                 "mean |f(+-1e4)|", "growth exponent",
+                                                 "proved of every x: f in"}};
   for (const ToyPanel& panel : run.panels) {
     const Estimate mse = mean_with_interval(panel.train_mse);
     const Estimate& end = panel.band.back();
-    rows.push_back({panel.data->name, panel.net.net, panel.net.activation,
-                    brief(mse.mean, mse.half_width, 2), brief(end.mean, end.half_width, 3),
-                    brief(mean_with_interval(panel.far_size).mean),
-                    fmt::format("{:.3f}", mean_with_interval(panel.exponents).mean)});
+    rows.push_back(
+        {panel.data->name, panel.net.net, panel.net.activation, brief(mse.mean, mse.half_width, 2),
+         brief(end.mean, end.half_width, 3), brief(mean_with_interval(panel.far_size).mean),
+         fmt::format("{:.3f}", mean_with_interval(panel.exponents).mean), proved_text(panel)});
   }
   return text_table(rows, 3);
 }
@@ -96,7 +113,10 @@ Reproduced reproduce_toy(const std::string& name, const std::vector<ToyNet>& net
     data.push_back({{"name", set.name}, {"formula", set.formula}});
     formulas += fmt::format("{}{}: {}", formulas.empty() ? "" : ", ", set.name, set.formula);
   }
-  for (const ToyPanel& panel : run.panels) panels.push_back(panel_json(panel));
+  for (const ToyPanel& panel : run.panels) {
+    panels.push_back(panel_json(panel));
+    add_proved(panel, panels.back());
+  }
   result.numbers = {{"figure", name},
                     {"datasets", data},
                     {"training_points", kToyPoints},
@@ -108,6 +128,7 @@ Reproduced reproduce_toy(const std::string& name, const std::vector<ToyNet>& net
                     {"seeds", options.seeds},
                     {"first_seed", options.first_seed},
                     {"training_seconds", run.training_seconds},
+                    {"proof_seconds", run.proof_seconds},
                     {"panels", panels}};
   const auto has = [&](const char* word) {
     return std::any_of(nets.begin(), nets.end(),

@@ -1,8 +1,11 @@
 // Figure 1 and those like it: data, nets, and small runs of each.
 #include "../../experiments/toy_figure.h"
 
+#include <array>
 #include <cmath>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "../sanitized.h"
 #include "helpers.h"
@@ -46,6 +49,24 @@ TEST_CASE("toy figure: data, nets and the exponent") {
   CHECK(std::isfinite(far_field_exponent(x, std::vector<double>(x.size(), 0), linear)));
 }
 
+// Of nets that something bounds an interval a seed, no wider than what f takes but for next to
+// nothing; it holds what f is far out, and is not far wider.
+void check_proved(const nlohmann::json& panel, bool bounded) {
+  CAPTURE(panel["spec"]);
+  REQUIRE(panel.contains("proved") == bounded);
+  if (!bounded) return;
+  CHECK(panel["proved_closed"] == true);
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& seed : panel["proved_by_seed"]) {
+    CHECK(seed[0].get<double>() < seed[1].get<double>());
+    low = std::min(low, seed[0].get<double>());
+    high = std::max(high, seed[1].get<double>());
+  }
+  CHECK(panel["proved"][0] == low);
+  CHECK(panel["proved"][1] == high);
+  CHECK(panel["far_field_size"].get<double>() <= std::max(std::abs(low), std::abs(high)));
+}
+
 TEST_CASE("reproduce fig1: a small run writes everything") {
   const TemporaryFolder folder;
   const std::string out = folder / "fig1";
@@ -72,8 +93,11 @@ TEST_CASE("reproduce fig1: a small run writes everything") {
     // Even hardly trained: the exponent is a matter of the architecture.
     const double exponent = panel["far_field_exponent"];
     CHECK(std::abs(exponent - (panel["net"] == "standard" ? 1 : 0)) < 0.1);
+    check_proved(panel, panel["net"] != "standard");
   }
   CHECK(panels.size() == 12);
+  CHECK(summary["proof_seconds"].get<double>() > 0);
+  CHECK(ran.out.find("proved of every x: f in") != std::string::npos);
 
   const std::string curves = content_of(out + "/curves.csv");
   CHECK(
@@ -82,6 +106,29 @@ TEST_CASE("reproduce fig1: a small run writes everything") {
   CHECK(std::count(curves.begin(), curves.end(), '\n') == 1 + 12 * 501);
   const std::string points = content_of(out + "/training.csv");
   CHECK(std::count(points.begin(), points.end(), '\n') == 1 + 3 * 100);
+
+  std::map<std::string, std::array<nlohmann::json, 2>> proved;  // of a panel, by seed
+  for (const auto& panel : summary["panels"])
+    if (panel.contains("proved"))
+      proved[fmt::format("{},{},relu", panel["dataset"].get<std::string>(),
+                         panel["net"].get<std::string>())] = {panel["proved_by_seed"][0],
+                                                              panel["proved_by_seed"][1]};
+  std::istringstream rows(curves);
+  std::string row;
+  std::int64_t held = 0;
+  while (std::getline(rows, row)) {
+    std::vector<std::string> cells;
+    for (std::istringstream line(row); std::getline(line, row, ',');) cells.push_back(row);
+    const auto of = proved.find(fmt::format("{},{},{}", cells[0], cells[1], cells[2]));
+    if (of == proved.end()) continue;
+    for (std::size_t seed = 0; seed < 2; ++seed) {
+      const double f = std::stod(cells.at(7 + seed)), slack = 1e-5 * (1 + std::abs(f));
+      CHECK(f >= of->second[seed][0].get<double>() - slack);  // float32 evaluates it
+      CHECK(f <= of->second[seed][1].get<double>() + slack);
+      ++held;
+    }
+  }
+  CHECK(held == 2 * 9 * 501);
 
   run_keel(arguments);
   CHECK(content_of(out + "/curves.csv") == curves);
@@ -95,6 +142,7 @@ TEST_CASE("reproduce fig6: Batch Norm bounds nothing") {
   for (const auto& panel : summary["panels"]) {
     nets.insert(panel["net"].get<std::string>());
     CHECK(std::abs(panel["far_field_exponent"].get<double>() - 1) < 0.1);
+    check_proved(panel, false);
   }
   CHECK(nets == std::set<std::string>{"standard", "bn_first", "bn_second", "bn_every"});
   CHECK(summary["panels"].size() == 12);
@@ -112,6 +160,7 @@ TEST_CASE("reproduce activations: leaky relu and selu grow like relu, tanh is bo
     // Of a SELU net that has hardly been trained 0 may be near the points it is measured at.
     const bool hardly = test::kSanitized && grows && panel["activation"] == "selu";
     CHECK(std::abs(off) < (hardly ? 0.3 : 0.1));
+    check_proved(panel, !grows);
   }
   std::set<std::string> specs;
   for (const auto& panel : summary["panels"]) specs.insert(panel["spec"].get<std::string>());
@@ -135,6 +184,7 @@ TEST_CASE("reproduce residual: a norm within bounds nothing, one that nothing pa
     // Of a net that has hardly been trained 0 may be among the points it is measured at.
     CHECK(exponent > (!grows ? -0.1 : test::kSanitized ? 0.4 : 0.9));
     CHECK(exponent < (!grows ? 0.1 : 1.1));
+    check_proved(panel, !grows);
   }
   const std::string plain = "residual(relu dense(128)) ",
                     within = "residual(layernorm relu dense(128)) ";
