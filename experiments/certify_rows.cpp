@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../ntk/length.h"
+#include "feature_names.h"
 
 namespace keel {
 
@@ -38,12 +39,17 @@ Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const Train
   return units;
 }
 
-std::vector<Interval> ranges_of(const TrainedChoice& choice, const Net& net,
+std::vector<Interval> ranges_of(const TrainedChoice& choice, const TrainedNet& trained,
                                 const Standardiser& units) {
   const std::string& path = choice.search.ranges;
+  const Net& net = trained.net;
   const Examples rows = [&] {
-    if (choice.data.empty())
-      return without_target(read_table(path, 1, ignored_columns(choice.ignore)));
+    if (choice.data.empty()) {
+      const NamedFeatures named(names_of_features(trained.features, choice.weights), choice.weights,
+                                "");
+      const Table table = read_table(path, 1, named.ignored(ignored_columns(choice.ignore)));
+      return named.apply_to(table) ? named.examples(table) : without_target(table);
+    }
     const Table training = read_table(choice.data, 1, ignored_columns(choice.ignore));
     return test_examples(read_table(path, 1, ignored_as_in(training, choice.target)), training,
                          choice.target);

@@ -19,9 +19,9 @@ struct TrainingRows {
 Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const TrainedChoice& choice);
 
 /// Of --ranges, each feature's in the net's units: the table's columns are those of --data by name
-/// or place, with or without the target, else the features in their order. Throws DataError and
-/// ShapeError as TrainingRows does.
-std::vector<Interval> ranges_of(const TrainedChoice& choice, const Net& net,
+/// or place, with or without the target, else the features by the names that the weights have, or
+/// in their order. Throws DataError and ShapeError as TrainingRows does.
+std::vector<Interval> ranges_of(const TrainedChoice& choice, const TrainedNet& trained,
                                 const Standardiser& units);
 
 /// |x| of their farthest corner, and above 0.

@@ -34,13 +34,15 @@ struct TrainedFindings {
   }
 };
 
-TrainedFindings examine(const TrainedChoice& choice, const Net& net, const TrainingRows& rows,
-                        const Standardiser& units, const Context& context) {
+TrainedFindings examine(const TrainedChoice& choice, const TrainedNet& trained,
+                        const TrainingRows& rows, const Standardiser& units,
+                        const Context& context) {
+  const Net& net = trained.net;
   StatusLine status(context.shows_progress());
   TrainedFindings found;
   status.show("bounding the net ...");
   const auto started = std::chrono::steady_clock::now();
-  if (!choice.search.ranges.empty()) found.ranges = ranges_of(choice, net, units);
+  if (!choice.search.ranges.empty()) found.ranges = ranges_of(choice, trained, units);
   found.bound = bound_net(net, {.within = choice.search.within.value_or(kInfinity),
                                 .ranges = found.ranges,
                                 .pieces = choice.pieces,
@@ -254,7 +256,7 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
   const Net& net = trained.net;
   TrainingRows rows(choice, net);
   const Standardiser units = units_of(rows, trained, choice);
-  const TrainedFindings found = examine(choice, net, rows, units, context);
+  const TrainedFindings found = examine(choice, trained, rows, units, context);
 
   if (found.r2 < 0)
     context.note(trained.columns.empty()

@@ -16,18 +16,7 @@ struct Places {
 };
 
 Examples gather(const Table& table, const Places& places) {
-  Examples examples;
-  examples.rows = table.rows;
-  examples.features = static_cast<std::int64_t>(places.features.size());
-  examples.x.reserve(static_cast<std::size_t>(examples.rows * examples.features));
-  for (std::int64_t row = 0; row < table.rows; ++row) {
-    for (std::int64_t col : places.features) examples.x.push_back(table.at(row, col));
-    if (places.target >= 0) examples.y.push_back(table.at(row, places.target));
-  }
-  for (std::int64_t col : places.features)
-    examples.names.push_back(table.names.empty() ? fmt::format("column {}", col + 1)
-                                                 : table.names[col]);
-  return examples;
+  return gathered(table, places.features, places.target);
 }
 
 Places all_but(const Table& table, std::int64_t target) {
@@ -81,6 +70,22 @@ std::vector<std::array<double, 2>> columns_of(const std::string& text, const std
 }
 
 }  // namespace
+
+Examples gathered(const Table& table, const std::vector<std::int64_t>& features,
+                  std::int64_t target) {
+  Examples examples;
+  examples.rows = table.rows;
+  examples.features = std::ssize(features);
+  examples.x.reserve(static_cast<std::size_t>(examples.rows * examples.features));
+  for (std::int64_t row = 0; row < table.rows; ++row) {
+    for (std::int64_t col : features) examples.x.push_back(table.at(row, col));
+    if (target >= 0) examples.y.push_back(table.at(row, target));
+  }
+  for (std::int64_t col : features)
+    examples.names.push_back(table.names.empty() ? fmt::format("column {}", col + 1)
+                                                 : table.names[col]);
+  return examples;
+}
 
 Examples training_examples(const Table& table, const std::string& target) {
   const std::int64_t at = find_column(table, target);

@@ -25,6 +25,10 @@ IgnoredColumns ignored_columns(std::vector<std::string> columns);
 /// header, and then it may lack them; else by place, as test_examples() has it.
 IgnoredColumns ignored_as_in(const Table& training, const std::string& target);
 
+/// These columns as features, in this order, and `target` unless it is -1.
+Examples gathered(const Table& table, const std::vector<std::int64_t>& features,
+                  std::int64_t target);
+
 /// Every column but `target` (a name, or a number from 0), and those ignored, is a feature.
 Examples training_examples(const Table& table, const std::string& target);
 

@@ -4,7 +4,9 @@
 #include <iterator>
 #include <sstream>
 
+#include "../nn/parameter_names.h"
 #include "../nn/weights.h"
+#include "trained_net.h"
 
 namespace keel {
 namespace {
@@ -88,8 +90,13 @@ Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context
         "got '{}', wanted a net without batchnorm: its statistics are of many rows, a kernel is of "
         "two inputs alone",
         spec_text(net.spec()));
-  if (!choice.weights.empty())
-    load_weights(net, choice.weights, {.modules = modules_of(choice.modules)});
+  if (choice.weights.empty()) return net;
+  const SafeTensors file = read_weights(choice.weights);
+  const std::int64_t members = members_of(file);
+  check(members == 1, "empirical_kernel",
+        "{} holds an ensemble of {} nets, wanted one net: of keel train --seeds 1", choice.weights,
+        members);
+  load_weights(net, file, choice.weights, {.modules = modules_of(choice.modules)});
   return net;
 }
 

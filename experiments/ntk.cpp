@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "../ntk/jacobian.h"
+#include "examples.h"
 #include "kernel_choice.h"
 #include "npy.h"
 #include "output.h"
@@ -18,10 +19,15 @@ namespace {
 struct NtkChoice {
   KernelChoice kernel;
   std::string x1, x2, save, outputs = "trace", output = "ntk";
+  std::vector<std::string> ignore{};
 };
 
-// [n, d] float64 on the CPU; a vector is n inputs of one feature.
-Tensor read_inputs(const std::string& path) {
+// [n, d] float64 on the CPU; a vector is n inputs of one feature. What is no .npy is a table.
+Tensor read_inputs(const std::string& path, const std::vector<std::string>& ignore) {
+  if (!path.ends_with(".npy")) {
+    const Examples examples = without_target(read_table(path, 1, ignored_columns(ignore)));
+    return Tensor::from(examples.x, {examples.rows, examples.features});
+  }
   Tensor x = read_npy(path);
   if (x.rank() == 1) x = x.reshape({x.size(0), 1});
   check<ShapeError>(x.rank() == 2 && x.size(1) >= 1, "ntk", "{} holds {}, wanted [n, features]",
@@ -93,8 +99,8 @@ int run_ntk(const NtkChoice& choice, Context& context) {
   if (!choice.kernel.infinite() && choice.output != "ntk")
     throw UsageError("usage", "--kernel nngp is for --mode infinite");
   OutputFolder folder(context.options.out.empty() ? "out/ntk" : context.options.out);
-  const Tensor x1 = read_inputs(choice.x1);
-  const Tensor x2 = choice.x2.empty() ? x1 : read_inputs(choice.x2);
+  const Tensor x1 = read_inputs(choice.x1, choice.ignore);
+  const Tensor x2 = choice.x2.empty() ? x1 : read_inputs(choice.x2, choice.ignore);
   check<ShapeError>(x1.size(1) == x2.size(1), "ntk",
                     "{} has {} features and {} has {}, wanted as many", choice.x1, x1.size(1),
                     choice.x2, x2.size(1));
@@ -122,6 +128,7 @@ int run_ntk(const NtkChoice& choice, Context& context) {
   numbers["shape"] = shape;
   numbers["x1"] = choice.x1;
   if (!choice.x2.empty()) numbers["x2"] = choice.x2;
+  if (!choice.ignore.empty()) numbers["ignore"] = choice.ignore;
   numbers["saved"] = choice.save;
   std::vector<std::vector<std::string>> table = {{"kernel", host.shape().str()},
                                                  {"saved", choice.save}};
@@ -146,9 +153,13 @@ Run declare_ntk(CLI::App& app) {
   const auto choice = std::make_shared<NtkChoice>();
   choice->kernel.dtype = "f64";
   declare_kernel(app, choice->kernel, "of the matrix: f32 or f64");
-  app.add_option("--x1", choice->x1, "inputs [n, features], or [n] of one feature, a .npy file")
+  app.add_option(
+         "--x1", choice->x1,
+         "inputs [n, features], or [n] of one feature, a .npy file; or a table of them, CSV "
+         "or whitespace")
       ->required();
   app.add_option("--x2", choice->x2, "inputs [m, features] (default: those of --x1)");
+  declare_ignore(app, choice->ignore);
   app.add_option("--outputs", choice->outputs,
                  "empirical, nets of o outputs: trace (mean over outputs, [n, m]), diag [o, n, m] "
                  "or full [n, m, o, o]")

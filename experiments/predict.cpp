@@ -8,6 +8,7 @@
 #include "../nn/parameter_names.h"
 #include "../nn/transformer_weights.h"
 #include "examples.h"
+#include "feature_names.h"
 #include "kernel_choice.h"
 #include "npy.h"
 #include "output.h"
@@ -24,12 +25,30 @@ struct PredictChoice {
   bool array() const { return save.ends_with(".npy"); }
 };
 
-// The rows of --data or --x, and y where there is one.
-Examples examples_of(const PredictChoice& choice) {
-  if (choice.x.empty()) {
-    const Table table = read_table(choice.data, 1, ignored_columns(choice.ignore));
+// The rows of --data, and y where there is one: features by the names that the weights have, or
+// else in their order.
+Examples examples_of_table(const PredictChoice& choice, const SafeTensors& file,
+                           const Context& context) {
+  const auto written = file.metadata.find(kFeaturesKey);
+  const NamedFeatures named(
+      names_of_features(written == file.metadata.end() ? "" : written->second, choice.weights),
+      choice.weights, choice.target);
+  const Table table = read_table(choice.data, 1, named.ignored(ignored_columns(choice.ignore)));
+  if (!named.apply_to(table)) {
+    if (written != file.metadata.end())
+      context.note(fmt::format(
+          "note: {} {}: features are taken in their order", choice.data,
+          table.names.empty() ? "has no header" : "has a header in which names repeat"));
     return choice.target.empty() ? without_target(table) : training_examples(table, choice.target);
   }
+  Examples examples = named.examples(table);
+  if (const std::string others = named.others(table); !others.empty())
+    context.note(fmt::format("note: no features of {}, and left out: {}", choice.weights, others));
+  return examples;
+}
+
+Examples examples_of(const PredictChoice& choice, const SafeTensors& file, const Context& context) {
+  if (choice.x.empty()) return examples_of_table(choice, file, context);
   Tensor x = read_npy(choice.x);
   if (x.rank() == 1) x = x.reshape({x.size(0), 1});
   check<ShapeError>(x.rank() == 2 && x.size(1) >= 1, "predict", "{} holds {}, wanted [n, features]",
@@ -151,7 +170,7 @@ int run_predict(const PredictChoice& choice, Context& context) {
   const SafeTensors file = read_weights(choice.weights);
   check(!is_transformer(file), "predict",
         "{} is of transformers, which continue series: keel forecast --weights", choice.weights);
-  const Examples examples = examples_of(choice);
+  const Examples examples = examples_of(choice, file, context);
   const Predictions predictions = predict_all(choice, file, examples, context);
   check<ShapeError>(examples.y.empty() || predictions.outputs == 1, "predict",
                     "got a net of {} outputs with --target, wanted 1", predictions.outputs);
@@ -219,7 +238,8 @@ Run declare_predict(CLI::App& app) {
   app.footer(
       "Of keel's own weights in the units of their training, which the file says; of others x is "
       "taken as it is. In float64: what training computed in float32 differs in its last digits. "
-      "Features are taken in their order. An ensemble's are the mean, the deviation and each "
+      "Features go by the names that keel train's file has of them, where --data has a header, "
+      "else they are taken in their order. An ensemble's are the mean, the deviation and each "
       "member's; as .npy [members, n, outputs]. Writes summary.json into --out (default "
       "out/predict).");
   return [choice](Context& context) { return run_predict(*choice, context); };

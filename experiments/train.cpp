@@ -14,6 +14,7 @@
 #include "../nn/weights.h"
 #include "command.h"
 #include "examples.h"
+#include "feature_names.h"
 #include "interrupt.h"
 #include "output.h"
 #include "progress_bar.h"
@@ -171,6 +172,8 @@ int run_train(const TrainChoice& choice, Context& context) {
   if (!choice.save_weights.empty()) {
     std::map<std::string, std::string> notes = {{kStandardiseKey, choice.standardise}};
     if (choice.standardise != "none") notes[kColumnsKey] = task.standardiser.columns();
+    if (const std::string names = feature_names(task.table, task.training); !names.empty())
+      notes[kFeaturesKey] = names;
     save_weights(net, choice.save_weights, notes);
     if (task.net.mixes_rows())
       context.note(fmt::format(

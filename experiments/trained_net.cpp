@@ -5,6 +5,7 @@
 #include "../nn/batch_norm_fold.h"
 #include "../nn/weights.h"
 #include "../nn/weights_reader.h"
+#include "feature_names.h"
 
 namespace keel {
 namespace {
@@ -137,10 +138,12 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
   options.dtype = DType::f64;  // the search is to see the net, not float32's rounding
   options.device = context.device;
   batch_norm_folds(spec);  // throws where the SPEC without its batchnorms would be another net
-  TrainedNet result{
-      Net(without_batch_norms(spec), input_width(spec, file, path, modules), options), {}, {}};
+  TrainedNet result{Net(without_batch_norms(spec), input_width(spec, file, path, modules), options),
+                    {}};
   if (const auto found = file.metadata.find(kColumnsKey); found != file.metadata.end())
     result.columns = found->second;
+  if (const auto found = file.metadata.find(kFeaturesKey); found != file.metadata.end())
+    result.features = found->second;
   std::vector<std::string> missing =
       load_weights(result.net, file, path, {MissingBias::zero, modules, spec});
   const auto gains =

@@ -14,7 +14,7 @@ namespace keel {
 struct TrainedNet {
   Net net;                               ///< without its batchnorms, which its weights took in
   std::vector<std::string> zero_biases;  ///< those that the file does not have
-  std::string columns;                   ///< what the file has for kColumnsKey; "" for nothing
+  std::string columns{}, features{};     ///< what the file has for these two keys; "" for nothing
 };
 
 /// SPEC: what was given or, where that is "", what save_weights() wrote into the file. Throws

@@ -83,17 +83,20 @@ TEST_CASE("certify trained: in the ranges of a table, as wide as they are or wid
   CHECK(net.summary()["ranges"]["high"][0].get<double>() == doctest::Approx(0.5));
   CHECK(net.summary()["ranges"]["high"][1].get<double>() == doctest::Approx(2));
   const auto by_name = net.summary()["interval"];
+  REQUIRE(net.certify({"--ranges", ends}).err == "");  // the weights have the names, too
+  CHECK(net.summary()["interval"] == by_name);
   REQUIRE(net.certify({"--ranges", net.folder.file("p.csv", "0,-1\n0.5,2\n")}).err == "");
   CHECK(net.summary()["interval"] == by_name);
   const std::string dated = net.folder.file("d.csv", "day,a,b\nmon,0,-1\ntue,0.5,2\n");
-  REQUIRE(net.certify({"--ranges", dated, "--ignore", "day"}).err == "");
+  REQUIRE(net.certify({"--ranges", dated}).err == "");
   CHECK(net.summary()["interval"] == by_name);
   // A point.
   REQUIRE(net.certify({"--ranges", net.folder.file("one.csv", "0.2,-1\n")}).err == "");
   const auto point = net.summary()["interval"];
   CHECK(point[1].get<double>() - point[0].get<double>() <= 1e-4);
-  // With the target, and no --data that says which it is.
-  const Ran ran = net.certify({"--ranges", net.table});
+  // With the target, and neither names nor --data that say which it is.
+  const std::string bare = net.folder.file("bare.csv", "0,-1,3\n0.5,2,4\n");
+  const Ran ran = net.certify({"--ranges", bare});
   CHECK(ran.code == 1);
   CHECK(ran.err.find("has 3 columns of features and " + net.weights +
                      " takes 2, wanted as many; --data and --target tell which are features\n") !=

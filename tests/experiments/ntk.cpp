@@ -71,6 +71,40 @@ TEST_CASE("ntk: infinite and empirical, written as .npy") {
     CHECK(loaded[i] == doctest::Approx(seeded[i]).epsilon(1e-12));
 }
 
+TEST_CASE("ntk: a table's rows are inputs, too, and columns of it may be left out") {
+  const TemporaryFolder folder;
+  const Tensor x = normal({4, 2}, {1, 0}, 1, DType::f64);
+  const auto values = x.to_vector<double>();
+  std::string text = "a,day,b\n", bare;
+  for (std::size_t row = 0; row < 4; ++row) {
+    text += fmt::format("{},mon,{}\n", values[2 * row], values[2 * row + 1]);
+    bare += fmt::format("{} {}\n", values[2 * row], values[2 * row + 1]);
+  }
+  write_npy(folder / "x.npy", x);
+  const auto kernel = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"ntk", "--net", kNet, "--save", folder / "k.npy", "--out",
+                               folder / "out", "--device", "cpu"});
+    REQUIRE(run_keel(more).err == "");
+    return read_npy(folder / "k.npy").to_vector<double>();
+  };
+  const auto wanted = kernel({"--x1", folder / "x.npy"});
+  CHECK(kernel({"--x1", folder.file("t.csv", text), "--ignore", "day"}) == wanted);
+  CHECK(json_of(folder / "out/summary.json")["ignore"][0] == "day");
+  CHECK(kernel({"--x1", folder / "x.npy", "--x2", folder.file("b.txt", bare)}) == wanted);
+}
+
+TEST_CASE("ntk: of an ensemble's weights no kernel is made") {
+  const TemporaryFolder folder;
+  save_weights(Net(kNet, 1, {.members = 3}), folder / "w.safetensors");
+  const Ran ran =
+      run_keel({"ntk", "--net", kNet, "--mode", "empirical", "--weights", folder / "w.safetensors",
+                "--x1", folder.file("x.txt", "1\n2\n"), "--save", folder / "k.npy", "--out",
+                folder / "out", "--device", "cpu"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err == "keel: empirical_kernel: " + folder / "w.safetensors" +
+                       " holds an ensemble of 3 nets, wanted one net: of keel train --seeds 1\n");
+}
+
 TEST_CASE("ntk: a vector is inputs of one feature, and bad input is refused in one line") {
   const TemporaryFolder folder;
   write_npy(folder / "v.npy", Tensor::from(std::vector<double>{-1, 0, 2}, {3}));

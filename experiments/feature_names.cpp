@@ -1,0 +1,90 @@
+#include "feature_names.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace keel {
+namespace {
+
+bool differ(const std::vector<std::string>& names) {
+  return std::set<std::string>(names.begin(), names.end()).size() == names.size();
+}
+
+}  // namespace
+
+std::string feature_names(const Table& table, const Examples& examples) {
+  if (table.names.empty() || !differ(table.names)) return "";
+  return nlohmann::json(examples.names)
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<std::string> names_of_features(const std::string& text, const std::string& weights) {
+  if (text.empty()) return {};
+  std::vector<std::string> names;
+  try {
+    names = nlohmann::json::parse(text).get<std::vector<std::string>>();
+  } catch (const nlohmann::json::exception&) {
+  }
+  if (names.empty() || !differ(names))
+    throw DataError(weights, fmt::format("got '{}' for {}, wanted [\"name\", ...], all different",
+                                         shown(text), kFeaturesKey));
+  return names;
+}
+
+bool NamedFeatures::apply_to(const Table& table) const {
+  return !names_.empty() && !table.names.empty() && differ(table.names);
+}
+
+bool NamedFeatures::is_feature(const std::string& name) const {
+  return std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+std::int64_t NamedFeatures::target_in(const Table& table) const {
+  return target_.empty() ? -1 : find_column(table, target_);
+}
+
+IgnoredColumns NamedFeatures::ignored(IgnoredColumns otherwise) const {
+  return [this, otherwise = std::move(otherwise)](const Table& table) {
+    std::vector<std::int64_t> columns = otherwise(table);
+    if (!apply_to(table)) return columns;
+    const std::int64_t target = target_in(table);
+    for (std::int64_t col = 0; col < table.cols; ++col)
+      if (col != target && !is_feature(table.names[static_cast<std::size_t>(col)]))
+        columns.push_back(col);
+    return columns;
+  };
+}
+
+Examples NamedFeatures::examples(const Table& table) const {
+  std::vector<std::int64_t> places;
+  for (const std::string& name : names_) {
+    const auto at = std::find(table.names.begin(), table.names.end(), name) - table.names.begin();
+    if (at == std::ssize(table.names) || table.ignores(at))
+      throw DataError(table.file,
+                      fmt::format("line 1: {} column '{}', which is a feature of {}",
+                                  at == std::ssize(table.names) ? "there is no" : "ignored",
+                                  shown(name), weights_),
+                      1);
+    places.push_back(at);
+  }
+  const std::int64_t target = target_in(table);
+  if (target >= 0 && is_feature(table.names[static_cast<std::size_t>(target)]))
+    throw DataError(table.file, fmt::format("got column '{}' for the target, which is a feature of "
+                                            "{}",
+                                            shown(target_), weights_));
+  return gathered(table, places, target);
+}
+
+std::string NamedFeatures::others(const Table& table) const {
+  const std::int64_t target = target_in(table);
+  std::string all;
+  for (std::int64_t col = 0; col < table.cols; ++col) {
+    const std::string& name = table.names[static_cast<std::size_t>(col)];
+    if (col != target && !is_feature(name))
+      all += fmt::format("{}'{}'", all.empty() ? "" : ", ", shown(name));
+  }
+  return all;
+}
+
+}  // namespace keel
