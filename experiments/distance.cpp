@@ -7,6 +7,7 @@
 #include "../core/random.h"
 #include "../nn/streams.h"
 #include "../nn/trainer.h"
+#include "../ntk/interval_ends.h"
 #include "../ntk/net_bound.h"
 #include "../ntk/search.h"
 #include "certify_rows.h"
@@ -51,15 +52,13 @@ Interval search_ends(const Net& net, const Tensor& starts, double within,
   return found;
 }
 
-double interval_size(const Interval& of) { return std::max(std::abs(of.low), std::abs(of.high)); }
-
 // Least-squares slope of the log of an interval's size over that of the distance, far out.
 double distance_growth(const DistanceCurve& curve, Interval WithinDistance::*which) {
   std::vector<double> x, y;
   for (const WithinDistance& at : curve.at) {
     if (at.within < kGrowsFrom * (1 - 1e-9)) continue;
     x.push_back(std::log(at.within));
-    y.push_back(std::log(interval_size(at.*which)));
+    y.push_back(std::log(most_of(at.*which)));
   }
   return least_squares_slope(x, y);
 }
@@ -107,7 +106,7 @@ std::string distance_text(const DistanceRun& run, const std::vector<DistanceNet>
       rows.push_back(
           {first ? nets[curve.net].title : "", first ? fmt::format("{}", curve.seed) : "",
            first ? brief(curve.train_r2, 4) : "", brief(at.within, 3),
-           brief_outward(interval_size(at.proved), 4, 1), brief(interval_size(at.found), 4),
+           brief_outward(most_of(at.proved), 4, 1), brief(most_of(at.found), 4),
            last ? fmt::format("{:.3f}", std::abs(distance_growth(curve, &WithinDistance::proved)))
                 : ""});
     }
@@ -163,7 +162,7 @@ DistanceRun run_distance(const DistanceOptions& options) {
           const Interval& nearer = curve.at.back().found;
           found = {std::min(found.low, nearer.low), std::max(found.high, nearer.high)};
         }
-        const double slack = (kKept - 1) * interval_size(proved);
+        const double slack = (kKept - 1) * most_of(proved);
         check(
             found.low >= proved.low - slack && found.high <= proved.high + slack, "distance",
             "found f from {} to {} for |x| <= {}, wanted it in [{}, {}], which was proved: keel is "

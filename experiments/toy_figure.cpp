@@ -59,7 +59,7 @@ Tensor targets(const std::vector<double>& x, const ToyOptions& options) {
 }
 
 // Of one input boxes close sooner than any dual.
-void prove(ToyPanel& panel, const Net& net, std::int64_t first, std::int64_t seeds) {
+void prove_panel(ToyPanel& panel, const Net& net, std::int64_t first, std::int64_t seeds) {
   constexpr std::int64_t kBoxes = 40000;
   panel.closed = true;
   for (std::int64_t s = first; s < first + seeds; ++s) {
@@ -91,7 +91,7 @@ void add_panels(ToyRun& run, const ToyNet& toy, const Net& net, const ToyOptions
     }
     panel.band = means_with_intervals(panel.curves);
     const auto begin = std::chrono::steady_clock::now();
-    prove(panel, net, static_cast<std::int64_t>(member) - options.seeds, options.seeds);
+    prove_panel(panel, net, static_cast<std::int64_t>(member) - options.seeds, options.seeds);
     run.proof_seconds += seconds_since(begin);
     run.panels.push_back(std::move(panel));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dot.h"
+#include "interval_ends.h"
 #include "units.h"
 
 namespace keel {
@@ -11,12 +12,6 @@ namespace keel {
 using Vector = std::vector<double>;
 
 namespace {
-
-double half_of(const Interval& interval) { return 0.5 * (interval.high - interval.low); }
-double middle_of(const Interval& interval) { return interval.low + half_of(interval); }
-double most_of(const Interval& interval) {
-  return std::max(std::abs(interval.low), std::abs(interval.high));
-}
 
 // Of sums of squares.
 Interval widened_squares(const Interval& interval) {

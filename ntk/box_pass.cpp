@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "box_layers.h"
 #include "units.h"
 
 namespace keel {
@@ -19,120 +20,6 @@ bool leaves_ball(const Box& box, double within) {
   double square = 0;
   for (std::size_t k = 0; k < box.low.size(); ++k) square += std::pow(farthest(box, k), 2);
   return square > within * within;
-}
-
-Forms through(const BoxMap& map, const Forms& given, Vector& rounded) {
-  Forms result = empty_forms(map.outputs, given.variables);
-  const auto add = [&map](const Vector& columns, const double* x, double* out) {
-    add_product(columns, map.inputs, x, out);
-  };
-  for (std::size_t k = 0; k < given.variables; ++k) add(map.columns, given.of(k), result.of(k));
-  result.centre = map.bias;
-  add(map.columns, given.centre.data(), result.centre.data());
-  add(map.column_sizes, given.radius.data(), result.radius.data());
-  Vector sizes = reaches(given), middle, half;
-  for (std::size_t j = 0; j < given.units; ++j) {
-    sizes[j] += std::abs(given.centre[j]);
-    middle.push_back(given.low[j] + 0.5 * (given.high[j] - given.low[j]));
-    half.push_back(std::max(given.high[j] - middle[j], middle[j] - given.low[j]));
-  }
-  rounded = map.bias_sizes;
-  add(map.rounded_sizes.empty() ? map.column_sizes : map.rounded_sizes, sizes.data(),
-      rounded.data());
-  Vector by_ends = map.bias, off(map.outputs);  // each unit by itself
-  add(map.columns, middle.data(), by_ends.data());
-  add(map.column_sizes, half.data(), off.data());
-  for (std::size_t i = 0; i < map.outputs; ++i) result.radius[i] += kMargin * rounded[i];
-  const Vector reach = reaches(result);
-  for (std::size_t i = 0; i < map.outputs; ++i) {
-    const double by = off[i] + kMargin * rounded[i];
-    set_ends(result, i, reach[i], {by_ends[i] - by, by_ends[i] + by});
-  }
-  return result;
-}
-
-UnitPlanes planes_of(const BoxUnits& units, std::size_t j, const Interval& z, const Interval& t) {
-  const Activation phi = units.phi.of(j);
-  if (units.scale == UnitScale::perspective) return planes_of_perspective(phi, z, t);
-  if (units.scale == UnitScale::quotient) return planes_of_quotient(phi, z, t);
-  return {lines_of(phi, z)};
-}
-
-Interval range_of(const BoxUnits& units, std::size_t j, const Interval& z, const Interval& t) {
-  const Activation phi = units.phi.of(j);
-  if (units.scale == UnitScale::perspective) return range_of_perspective(phi, z, t);
-  const Interval u = units.scale == UnitScale::quotient ? quotient(z, t) : z;
-  return phi.range(u.low, u.high);
-}
-
-// Of a variable beside all others: the unit `to` is what `from` is.
-void copy_form(const Forms& from, std::size_t unit, Forms& to, std::size_t as) {
-  for (std::size_t k = 0; k < from.variables; ++k) to.of(k)[as] = from.of(k)[unit];
-  to.centre[as] = from.centre[unit];
-  to.radius[as] = from.radius[unit];
-  to.low[as] = from.low[unit];
-  to.high[as] = from.high[unit];
-}
-
-Forms through(const BoxUnits& units, const Forms& given, const Interval& t,
-              std::vector<UnitPlanes>& planes) {
-  const bool scaled = units.scale != UnitScale::one,
-             goes_on = units.scale == UnitScale::perspective;
-  Forms result = empty_forms(units.units + goes_on, given.variables);
-  const Vector before = reaches(given);
-  for (std::size_t j = 0; j < units.units; ++j) {
-    planes.push_back(planes_of(units, j, {given.low[j], given.high[j]}, t));
-    const UnitLines& of = planes[j].of_z;
-    const double last = planes[j].last;
-    for (std::size_t k = 0; k < given.variables; ++k)
-      result.of(k)[j] = of.slope * given.of(k)[j] + (scaled ? last * given.of(k)[units.units] : 0);
-    result.centre[j] = of.slope * given.centre[j] + of.middle;
-    result.radius[j] = std::abs(of.slope) * given.radius[j] + of.radius;
-    double summed = std::abs(of.slope) * (std::abs(given.centre[j]) + before[j]) + of.radius;
-    if (scaled) {
-      result.centre[j] += last * given.centre[units.units];
-      result.radius[j] += std::abs(last) * given.radius[units.units];
-      summed += std::abs(last) * (std::abs(given.centre[units.units]) + before[units.units]);
-    }
-    result.radius[j] += kMargin * summed;
-  }
-  if (goes_on) copy_form(given, units.units, result, units.units);
-  const Vector reach = reaches(result);
-  for (std::size_t j = 0; j < units.units; ++j) {
-    const Interval range = range_of(units, j, {given.low[j], given.high[j]}, t);
-    const double margin = kMargin * std::max(std::abs(range.low), std::abs(range.high));
-    set_ends(result, j, reach[j], {range.low - margin, range.high + margin});
-  }
-  return result;
-}
-
-// Of what z / t loses, how much t's side of a box costs: of z about 0 it is z's, but for what is as
-// wide as t.
-double part_of_last(const Forms& given, std::size_t j, const Interval& t) {
-  const double low = given.low[j], high = given.high[j], middle = t.low + 0.5 * (t.high - t.low);
-  const double nearest = low > 0 ? low : high < 0 ? -high : 0, by_z = 0.5 * (high - low);
-  const double by_t = (nearest / middle + 1) * (t.high - middle);
-  return by_t > 0 ? by_t / (by_z + by_t) : 0;
-}
-
-// Both are of the same e. What `kept` has more, or one that stays, is as it was there.
-Forms sum_of(const Forms& kept, const Forms& added, bool last_stays) {
-  const std::size_t units = kept.units - last_stays;
-  Forms result = kept;
-  for (std::size_t j = 0; j < units; ++j) {
-    for (std::size_t k = 0; k < kept.variables; ++k) result.of(k)[j] += added.of(k)[j];
-    result.centre[j] += added.centre[j];
-    result.radius[j] += added.radius[j];
-  }
-  const Vector reach = reaches(result);
-  const Forms &a = kept, &b = added;
-  for (std::size_t j = 0; j < units; ++j) {
-    const double margin = kMargin * (a.farthest(j) + b.farthest(j) + reach[j]);
-    result.radius[j] += margin;
-    set_ends(result, j, reach[j] + margin,
-             {a.low[j] + b.low[j] - margin, a.high[j] + b.high[j] + margin});
-  }
-  return result;
 }
 
 // Of the first map: no more than the ball allows.

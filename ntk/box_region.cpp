@@ -10,8 +10,8 @@
 namespace keel {
 namespace {
 
-// R from which on fewer boxes of (p, t) will do than of x: a cut of t in two is one of x's length,
-// however long.
+// R from which on fewer boxes of (p, t) will do than of x: where t is halved |x| doubles, however
+// far out.
 constexpr double kByDirection = 10;
 
 using Vector = std::vector<double>;

@@ -3,25 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "interval_ends.h"
 #include "units.h"
 
 namespace keel {
 namespace {
 
-double half_of(const Interval& interval) { return 0.5 * (interval.high - interval.low); }
-double middle_of(const Interval& interval) { return interval.low + half_of(interval); }
-double most_of(const Interval& interval) {
-  return std::max(std::abs(interval.low), std::abs(interval.high));
-}
-
-Interval widened(const Interval& interval) {
+Interval rounded_outward(const Interval& interval) {
   return {interval.low - kMargin * std::abs(interval.low),
           interval.high + kMargin * std::abs(interval.high)};
 }
 
 UnitPlanes by_lines_far_out(const Activation& phi, const Interval& z, const Interval& u,
                             const Interval& t) {
-  const Interval more = widened(phi.beside_relu(u.low, u.high));
+  const Interval more = rounded_outward(phi.beside_relu(u.low, u.high));
   UnitPlanes planes{lines_of(LayerKind::relu, z), middle_of(more), more.high, more.low};
   UnitLines& of = planes.of_z;
   for (double* number :
@@ -39,7 +34,7 @@ UnitPlanes by_line_of_quotient(const Activation& phi, const Interval& u, const I
   return planes;
 }
 
-constexpr double kFar = 1e3;  // where phi is what it is far out, but for next to nothing
+constexpr double kFarOut = 1e3;  // where phi is what it is far out, but for next to nothing
 
 }  // namespace
 
@@ -47,7 +42,7 @@ Interval quotient(const Interval& z, const Interval& t) {
   const auto over = [](double of, double by) {
     return of == 0 ? 0 : by > 0 ? of / by : std::copysign(kInfinity, of);
   };
-  return widened(
+  return rounded_outward(
       {over(z.low, z.low < 0 ? t.low : t.high), over(z.high, z.high > 0 ? t.low : t.high)});
 }
 
@@ -55,7 +50,7 @@ UnitPlanes planes_of_perspective(const Activation& phi, const Interval& z, const
   if (phi.kinked()) return {lines_of(phi, z)};
   const Interval u = quotient(z, t);
   const UnitPlanes far = by_lines_far_out(phi, z, u, t);
-  if (!(most_of(u) < kFar)) return far;
+  if (!(most_of(u) < kFarOut)) return far;
   const UnitPlanes near = by_line_of_quotient(phi, u, t);
   return near.of_z.radius < far.of_z.radius ? near : far;
 }
@@ -63,24 +58,25 @@ UnitPlanes planes_of_perspective(const Activation& phi, const Interval& z, const
 // Its slope in t is phi(u) - u phi'(u), u = z / t: -u^2 times a number above 0 of gelu and silu,
 // below 0 of elu as well, and above 0 of softplus alone. In z it rises as phi does.
 Interval range_of_perspective(const Activation& phi, const Interval& z, const Interval& t) {
-  if (phi.kinked()) return widened(phi.range(z.low, z.high));
+  if (phi.kinked()) return rounded_outward(phi.range(z.low, z.high));
   const auto at = [&phi](double z, double t) {
     const double u = z == 0 ? 0 : z / t;
     return std::isfinite(u) ? t * phi(u) : phi.above * std::max(z, 0.0);
   };
-  if (phi.kind == LayerKind::softplus) return widened({at(z.low, t.low), at(z.high, t.high)});
+  if (phi.kind == LayerKind::softplus)
+    return rounded_outward({at(z.low, t.low), at(z.high, t.high)});
   const double high = std::max(at(z.low, t.low), at(z.high, t.low));
-  if (z.low >= 0 || phi.is_elu()) return widened({at(z.low, t.high), high});
+  if (z.low >= 0 || phi.is_elu()) return rounded_outward({at(z.low, t.high), high});
   const Interval u = quotient(z, t);
-  return widened({t.high * phi.beside_relu(u.low, u.high).low, high});
+  return rounded_outward({t.high * phi.beside_relu(u.low, u.high).low, high});
 }
 
 UnitPlanes planes_of_quotient(const Activation& phi, const Interval& z, const Interval& t) {
-  const Interval u = quotient(z, t), range = widened(phi.range(u.low, u.high));
+  const Interval u = quotient(z, t), range = rounded_outward(phi.range(u.low, u.high));
   const double middle = middle_of(range), half = std::max(range.high - middle, middle - range.low);
   const UnitPlanes flat{{0, middle, half, 0, middle + half, 0, middle - half}};
   const double product = t.low * t.high;
-  if (!(product > 0) || !std::isfinite(1 / product) || !(most_of(u) < kFar)) return flat;
+  if (!(product > 0) || !std::isfinite(1 / product) || !(most_of(u) < kFarOut)) return flat;
   const UnitLines of_u = lines_of(phi, u);
   const double z0 = middle_of(z), off_z = std::max(z.high - z0, z0 - z.low);
   const double most_s = 1 / t.low, least_s = 1 / t.high, s0 = middle_of({least_s, most_s});

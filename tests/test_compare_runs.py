@@ -57,6 +57,15 @@ class CompareRuns(unittest.TestCase):
         for options in ([], ["--exact"]):
             self.assertEqual(self.run_it(*options)[0], 0)
 
+    def test_an_interval_is_as_long_as_its_farthest_end(self):
+        near_zero = {"proved": [-1e-3, 10.0], "proved_by_seed": [[-1e-3, 10.0]], "epochs": 2}
+        for low, code in ((-1.1e-3, 0), (-0.9, 1)):
+            for changed in ({"proved": [low, 10.0]}, {"proved_by_seed": [[low, 10.0]]}):
+                self.write("summary.json", summary([1.0], **near_zero), summary([1.0], **{**near_zero, **changed}))
+                self.assertEqual(self.run_it()[0], code)
+        self.write("summary.json", summary([1.0], **near_zero), summary([1.0], **{**near_zero, "proved": [-1e-3]}))
+        self.assertEqual(self.run_it()[0], 1)
+
     def test_a_changed_number_is_found(self):
         for name, make in MAKERS.items():
             with self.subTest(name):

@@ -1,0 +1,19 @@
+// What an interval's ends tell.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "interval.h"
+
+namespace keel {
+
+inline double half_of(const Interval& interval) { return 0.5 * (interval.high - interval.low); }
+inline double middle_of(const Interval& interval) { return interval.low + half_of(interval); }
+
+/// The most of |x|.
+inline double most_of(const Interval& interval) {
+  return std::max(std::abs(interval.low), std::abs(interval.high));
+}
+
+}  // namespace keel
