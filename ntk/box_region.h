@@ -15,21 +15,21 @@ struct BoxRegion {
   BoxNet net{};
   std::vector<Box> roots{};
   double within = kInfinity;  ///< of |x|, of what is in the boxes
-  /// Of what the net takes: not of (p, t).
   std::size_t features() const { return net.inputs - net.homogeneous; }
+  /// Of the length of what the net takes, which of (p, t) is not |x|.
   double within_boxes() const { return net.homogeneous ? kInfinity : within; }
 
   /// Whether any of the box is in it.
   bool meets(const Box& box) const;
   /// About the middle of the box, in the region.
   std::vector<double> point(const Box& box) const;
-  /// x of such a point: of a homogeneous net's where that is not infinitely far.
+  /// x of such a point: p / t of a homogeneous net's.
   std::vector<double> input(std::vector<double> point) const;
 };
 
-/// Of the options' ranges or |x| <= within or, with neither, of all x, where the net may be written
-/// as one of a bounded region: nothing where it may not, or where its numbers are so large or small
-/// that products of them may leave double.
+/// Of the options' ranges or |x| <= within or, with neither, of all x, if bounding_layer() says
+/// that the net has a bound there: else nothing, and where its numbers are so large or small that
+/// products of them may leave double. Far out a net that has one is cut as a homogeneous one.
 std::optional<BoxRegion> box_region(const Net& net, const NetBoundOptions& options);
 
 }  // namespace keel
