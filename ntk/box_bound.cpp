@@ -12,7 +12,7 @@ constexpr double kUsual = 2e5;              // boxes of a net, and multiplicatio
 constexpr double kWork = 5e10, kWorkOfFew = 1e11;
 constexpr double kPart = 8;  // of each look, at which its pace is taken
 // Of gaps: what is next to no fall, and what is worth boxes until there are no more.
-constexpr double kFlat = 0.95, kWorth = 0.9;
+constexpr double kFlat = 0.98, kWorth = 0.9;
 // Of so few features nearly all nets close. Of more, bounds that have not begun to fall by a part
 // of the first look are far from where they do: that takes about as many times the boxes with each.
 constexpr std::int64_t kFewFeatures = 3;
@@ -40,7 +40,7 @@ BoxBound::BoxBound(const Net& net, const NetBoundOptions& options) {
     ends_.push_back({BoxCuts(*region_, std::move(weights))});
   }
   // How near is near depends on both ends of an output.
-  for (const double part : {kPart * kPart, kPart, 1.0}) {
+  for (const double part : {kPart * kPart, kPart, kPart / 2, 1.0}) {
     if (part == 1 && !few_ &&
         std::all_of(ends_.begin(), ends_.end(), [this](const End& end) { return flat(end); }))
       break;
