@@ -12,7 +12,7 @@ namespace {
 
 // R from which on fewer boxes of (p, t) will do than of x: where t is halved |x| doubles, however
 // far out.
-constexpr double kByDirection = 10;
+constexpr double kByDirection = 30;
 
 using Vector = std::vector<double>;
 
