@@ -58,10 +58,9 @@ struct ToyPanel {
   std::vector<double> train_mse{};
   std::vector<double> exponents{};  ///< far-field growth: see far_field_exponent
   std::vector<double> far_size{};   ///< mean of |f(-1e4)| and |f(1e4)|
-  std::vector<Interval>
-      proved{};         ///< of f over every x there is; empty of nets that nothing bounds
-  bool closed = false;  ///< each end of these is next to what f reaches, by kNearFound
-  Interval proved_of_all() const;  ///< that no seed's net leaves; there must be one
+  std::vector<Interval> proved{};   ///< f of every x is in; empty where nothing bounds the net
+  bool closed = false;              ///< each of their ends is next to what f reaches: kNearFound
+  Interval proved_of_all() const;   ///< that no seed's net leaves; there must be one
 };
 
 struct ToyOptions {
