@@ -46,7 +46,8 @@ TrainedFindings examine(const TrainedChoice& choice, const TrainedNet& trained,
   found.bound = bound_net(net, {.within = choice.search.within.value_or(kInfinity),
                                 .ranges = found.ranges,
                                 .pieces = choice.pieces,
-                                .boxes = choice.boxes});
+                                .boxes = choice.boxes,
+                                .all_boxes = choice.boxes.has_value()});
   found.bound_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const Tensor inputs = units.inputs(rows.examples, context.device);

@@ -26,11 +26,12 @@ BoxBound::BoxBound(const Net& net, const NetBoundOptions& options) {
   region_ = box_region(net, options);
   if (!region_) return;
   if (!options.boxes && net.input_width() > kMostFeatures) return;
-  few_ = net.input_width() <= kFewFeatures;
+  const bool few = net.input_width() <= kFewFeatures;
+  always_ = few || options.all_boxes;
   const auto outputs = static_cast<std::size_t>(net.output_width());
   const double all = options.boxes
                          ? static_cast<double>(*options.boxes)
-                         : std::min(kUsual, (few_ ? kWorkOfFew : kWork) / region_->net.work());
+                         : std::min(kUsual, (few ? kWorkOfFew : kWork) / region_->net.work());
   most_ = static_cast<std::int64_t>(all / static_cast<double>(2 * outputs));
   if (most_ < kFewest) return;
   const std::int64_t first = std::min(most_, kFirst);
@@ -41,7 +42,7 @@ BoxBound::BoxBound(const Net& net, const NetBoundOptions& options) {
   }
   // How near is near depends on both ends of an output.
   for (const double part : {kPart * kPart, kPart, kPart / 2, 1.0}) {
-    if (part == 1 && !few_ &&
+    if (part == 1 && !always_ &&
         std::all_of(ends_.begin(), ends_.end(), [this](const End& end) { return flat(end); }))
       break;
     for (std::size_t end = 0; end < ends_.size(); ++end)
@@ -75,7 +76,7 @@ bool BoxBound::closed() const {
 
 // Gaps fall like a power of the number of boxes, ever faster: twice the power is not too much.
 bool BoxBound::may_pass(const End& end, double proved) const {
-  if (few_) return true;
+  if (always_) return true;
   const double found = end.cuts.found(), gap = end.cuts.bound() - found;
   if (!std::isfinite(gap) || !std::isfinite(end.bound_before)) return false;
   const auto boxes = static_cast<double>(end.cuts.boxes());

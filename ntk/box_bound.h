@@ -42,7 +42,7 @@ class BoxBound {
   std::optional<BoxRegion> region_{};
   std::vector<End> ends_{};  // of each output its high end, and its low one
   std::int64_t most_ = 0;    // boxes for each end
-  bool few_ = false;         // features: most nets close
+  bool always_ = false;      // cuts on, whatever a look says
 };
 
 }  // namespace keel

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "dot.h"
 #include "length.h"
 #include "norm_span.h"
 #include "tail_start.h"
@@ -62,9 +63,45 @@ Affine with_bias_of_last(const Affine& map, bool goes_on) {
   return result;
 }
 
+// With the columns of `map`, less their means if a norm takes these away, Q R, Q's orthonormal and
+// R upper triangular, this is the inverse of R, scaled to keep the last variable as it is. Any such
+// matrix is a change of variables, if it is none too steep.
+Affine spherical_change(const Affine& map, bool centres) {
+  constexpr double kLeast = 1e-3;  // of R's diagonal, in parts of its largest
+  const auto rows = static_cast<std::size_t>(map.outputs), n = static_cast<std::size_t>(map.inputs);
+  std::vector<Vector> columns(n, Vector(rows));
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < n; ++j) columns[j][i] = map.weight[i * n + j];
+  std::vector<Vector> r(n, Vector(n));
+  double most = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (centres) centre(columns[j]);
+    most = std::max(most, length_of(columns[j]));
+  }
+  Affine change = identity_map(map.inputs);
+  if (!(most > 0) || !std::isfinite(most)) return change;
+  for (std::size_t j = 0; j < n; ++j) {
+    r[j][j] = std::max(length_of(columns[j]), kLeast * most);
+    for (double& x : columns[j]) x /= r[j][j];
+    for (std::size_t k = j + 1; k < n; ++k) {
+      r[j][k] = dot(columns[j].data(), columns[k].data(), rows);
+      for (std::size_t i = 0; i < rows; ++i) columns[k][i] -= r[j][k] * columns[j][i];
+    }
+  }
+  for (std::size_t col = 0; col < n; ++col)
+    for (std::size_t i = col + 1; i-- > 0;) {
+      double sum = i == col ? r[n - 1][n - 1] : 0;
+      for (std::size_t k = i + 1; k <= col; ++k) sum -= r[i][k] * change.weight[k * n + col];
+      change.weight[i * n + col] = sum / r[i][i];
+    }
+  change.weight[n * n - 1] = 1;  // as it is, but for rounding
+  return change;
+}
+
 class Building {
  public:
-  Building(const Net& net, bool homogeneous) : net_(net), of_last_(homogeneous) {
+  Building(const Net& net, bool homogeneous, bool spherical = false)
+      : net_(net), of_last_(homogeneous), spherical_(spherical) {
     result_.homogeneous = homogeneous;
     result_.inputs = static_cast<std::size_t>(net.input_width()) + homogeneous;
     width_ = net.input_width();
@@ -95,6 +132,12 @@ class Building {
     Affine map = dense_affine(net_, layer);
     width_ = map.outputs;
     if (of_last_) map = with_bias_of_last(map, !norm_is_next(layer));
+    if (spherical_ && layer == 0 && norm_is_next(layer)) {
+      as_given_ = map;
+      const Affine change = spherical_change(map, net_.spec()[1].kind == LayerKind::layernorm);
+      result_.change = change.weight;
+      map = composed(map, change);
+    }
     map_ = map_ ? composed(map, *map_) : std::move(map);
   }
 
@@ -135,6 +178,7 @@ class Building {
     norm.most = most_of(word.eps, centres);
     if (of_last_ && !map_) map_ = with_bias_of_last(identity_map(width_), false);
     if (centres) map_ = centred(map_ ? std::move(*map_) : identity_map(width_));
+    as_given_.reset();
     of_last_ = false;
     push(std::move(norm));
     ++result_.norms;
@@ -145,8 +189,9 @@ class Building {
   Vector most_of(double eps, bool centres) const {
     const auto width = static_cast<double>(width_);
     Vector most(units(), std::sqrt(width - (centres && width_ > 1)));
-    if (!map_ || !map_->weight_sizes.empty()) return most;
-    const NormSet set = span_of(*map_, eps, centres);
+    const std::optional<Affine>& map = as_given_ ? as_given_ : map_;
+    if (!map || !map->weight_sizes.empty()) return most;
+    const NormSet set = span_of(*map, eps, centres);
     if (set.whole) return most;
     const auto rank = static_cast<std::size_t>(set.rank);
     for (std::size_t i = 0; i < most.size(); ++i) {
@@ -185,7 +230,9 @@ class Building {
   bool of_last_;  // t is still the last value
   std::vector<bool> kept_of_last_{};
   std::int64_t width_ = 0;
-  std::optional<Affine> map_{};  // what is not yet a step
+  bool spherical_;
+  std::optional<Affine> map_{};       // what is not yet a step
+  std::optional<Affine> as_given_{};  // that, ahead of a change of variables
 };
 
 // phi(z / t), or t phi(z / t); where z / t is no number of double, its limit.
@@ -226,7 +273,9 @@ double BoxNet::work() const {
 
 BoxNet box_net(const Net& net) { return Building(net, false).build(); }
 
-BoxNet homogeneous_box_net(const Net& net) { return Building(net, true).build(); }
+BoxNet homogeneous_box_net(const Net& net, bool spherical) {
+  return Building(net, true, spherical).build();
+}
 
 void add_product(const Vector& columns, std::size_t inputs, const double* x, double* out) {
   constexpr std::size_t kAtOnce = 4;  // columns for each time that out is loaded and stored

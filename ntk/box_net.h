@@ -54,6 +54,9 @@ using BoxStep = std::variant<BoxMap, BoxUnits, BoxNorm, BoxKeep, BoxAdd>;
 struct BoxNet {
   std::size_t inputs = 0, outputs = 0, norms = 0, products = 0;
   bool homogeneous = false;  ///< takes (p, t), t >= 0, and gives f(p / t)
+  /// [inputs, inputs]: what (p, t) is of what it takes, where that is not (p, t) but as near to a
+  /// norm's output as is linear; the last is t all the same. Or empty.
+  std::vector<double> change{};
   std::vector<BoxStep> steps{};
 
   /// Of linear forms of a box: one number of each variable, and those of norms and of products.
@@ -68,7 +71,9 @@ BoxNet box_net(const Net& net);
 /// A net as a function of (p, t), x = p / t, t >= 0: ahead of the layer that bounds it, which
 /// bounding_layer() says there is, values are t times what they were, and so are biases, and t goes
 /// on beside them. It is continuous up to t = 0, infinitely far away, but where phi(z / t) jumps.
-BoxNet homogeneous_box_net(const Net& net);
+/// `spherical`: where a norm follows the first dense layer, of variables of which the square that
+/// it divides by is a sum of squares, but for eps: no box of them sees it come close to 0.
+BoxNet homogeneous_box_net(const Net& net, bool spherical = false);
 
 /// f at x, [outputs], in double.
 std::vector<double> box_net_at(const BoxNet& net, std::vector<double> x);

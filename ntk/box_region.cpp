@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dot.h"
 #include "length.h"
 #include "net_bound.h"
 #include "tail_sum.h"
@@ -77,6 +78,12 @@ Vector BoxRegion::point(const Box& box) const {
 
 Vector BoxRegion::input(Vector point) const {
   if (!net.homogeneous) return point;
+  if (!net.change.empty()) {
+    Vector changed;
+    for (std::size_t i = 0; i < net.inputs; ++i)
+      changed.push_back(dot(&net.change[i * net.inputs], point.data(), net.inputs));
+    point = std::move(changed);
+  }
   const double t = point.back();
   point.pop_back();
   for (double& x : point) x /= t;
@@ -97,7 +104,7 @@ std::optional<BoxRegion> box_region(const Net& net, const NetBoundOptions& optio
       farthest = std::max({farthest, std::abs(range.low), std::abs(range.high)});
     }
   } else if (bounded && options.within >= kByDirection) {
-    region.net = homogeneous_box_net(net);
+    region.net = homogeneous_box_net(net, std::isinf(options.within));
     region.within = options.within;
     region.roots = faces(features + 1, options.within);
   } else if (std::isfinite(options.within)) {

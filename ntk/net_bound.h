@@ -32,6 +32,7 @@ struct NetBoundOptions {
   /// first look there are no more where they would not help. 0: none; nothing: as many as take
   /// some seconds, but of more than 24 features none.
   std::optional<std::int64_t> boxes = 0;
+  bool all_boxes = false;  ///< whatever a look says; of up to three features that is so anyway
 };
 
 /// How near to what an output reaches is next to it: of the distance between its least and largest

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../../ntk/box_pass.h"
+#include "../../ntk/box_region.h"
 #include "../../ntk/tail_sum.h"
 #include "drawn_boxes.h"
 
@@ -142,6 +143,60 @@ TEST_CASE("homogeneous nets give f(p / t), up to where x is infinitely far") {
     const Vector far = plain.forward({1e9, -2e9}), limit = box_net_at(steps, {0.5, -1, 0});
     for (std::size_t o = 0; o < far.size(); ++o)
       CHECK(limit[o] == doctest::Approx(far[o]).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("homogeneous nets of spherical variables: the same f, and a norm sees their square") {
+  for (const std::string spec :
+       {"dense(9) layernorm relu dense(4) relu dense(1)", "dense(9) rmsnorm gelu dense(2)",
+        "dense(3) layernorm relu dense(1)", "dense(1) layernorm dense(1)"})
+    for (const int kind : {0, 1, 2, 3}) {
+      CAPTURE(spec);
+      CAPTURE(kind);
+      const Net net(spec, 3, {.seed = 4, .dtype = DType::f64, .sigma_b2 = 0.5});
+      if (kind == 1) fill(net.layout().member_view(net.flat(), 1, 0), 0);  // no bias
+      if (kind == 2) fill(net.layout().member_view(net.flat(), 0, 0), 0);  // nothing but biases
+      if (kind == 3) {  // columns that repeat each other
+        Vector weight = net.values(0);
+        for (std::size_t i = 0; i < weight.size(); i += 3) weight[i + 1] = 2 * weight[i];
+        const Tensor home = net.layout().member_view(net.flat(), 0, 0);
+        copy(home, Tensor::from(weight, home.shape()));
+      }
+      const BoxNet steps = homogeneous_box_net(net, true), plain = homogeneous_box_net(net);
+      REQUIRE(steps.change.size() == 16);
+      CHECK(plain.change.empty());
+      for (std::size_t k = 0; k < 4; ++k) CHECK(steps.change[12 + k] == (k == 3 ? 1 : 0));
+      BoxRegion region;
+      region.net = steps;
+      Dice dice{std::mt19937_64(7)};
+      for (int draw = 0; draw < 20; ++draw) {
+        Vector q, of_all(4);
+        for (int k = 0; k < 3; ++k) q.push_back(dice.normal());
+        q.push_back(0.1 + fraction_of(dice));
+        for (std::size_t i = 0; i < 4; ++i)
+          for (std::size_t k = 0; k < 4; ++k) of_all[i] += steps.change[i * 4 + k] * q[k];
+        const Vector f = box_net_at(steps, q), same = box_net_at(plain, of_all);
+        const Vector x = region.input(q), at_x = Plain(net).forward(x);
+        for (std::size_t o = 0; o < f.size(); ++o) {
+          CHECK(f[o] == doctest::Approx(same[o]).epsilon(1e-6));
+          CHECK(f[o] == doctest::Approx(at_x[o]).epsilon(1e-6));
+        }
+      }
+    }
+  // What the norm divides by is |q|, but for a factor and eps.
+  const Net net("dense(20) layernorm relu dense(1)", 3,
+                {.seed = 4, .dtype = DType::f64, .sigma_b2 = 0.5});
+  const BoxNet steps = homogeneous_box_net(net, true);
+  const auto& map = std::get<BoxMap>(steps.steps.at(0));
+  double first = 0;
+  Dice dice{std::mt19937_64(8)};
+  for (int draw = 0; draw < 20; ++draw) {
+    Vector q, c(20);
+    for (int k = 0; k < 4; ++k) q.push_back(dice.normal());
+    add_product(map.columns, 4, q.data(), c.data());
+    const double ratio = dot_of(c, c) / dot_of(q, q);
+    if (draw == 0) first = ratio;
+    CHECK(ratio == doctest::Approx(first).epsilon(1e-9));
   }
 }
 

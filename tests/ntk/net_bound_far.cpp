@@ -77,5 +77,31 @@ TEST_CASE("net_bound boxes: a tanh of every x jumps far out, and is bounded all 
   CHECK(proved.high - proved.low <= dual.high - dual.low);
 }
 
+TEST_CASE("net_bound boxes: all that are asked for, whatever a look says") {
+  const Net wide = random_net("dense(16) relu dense(16) layernorm relu dense(1)", 8, 13);
+  NetBoundOptions options{.pieces = 0, .boxes = 9000};
+  const NetBound guessed = bound_net(wide, options);
+  options.all_boxes = true;
+  const NetBound all = bound_net(wide, options);
+  CHECK(guessed.boxes < 9000);
+  CHECK(all.boxes >= 9000);
+  CHECK(all.boxes <= 9000 + 2 * 32);
+  CHECK(!all.closed);
+  CHECK(all.outputs[0].low >= guessed.outputs[0].low);
+  CHECK(all.outputs[0].high <= guessed.outputs[0].high);
+
+  // Four features behind a norm at once.
+  const Net net = random_net("dense(16) layernorm relu dense(16) relu dense(1)", 4, 13);
+  const NetBound closed = bound_net(net, {.boxes = 60000, .all_boxes = true});
+  CHECK(closed.closed);
+  const Interval proved = closed.outputs[0], dual = bound_net(net, {.pieces = 0}).outputs[0];
+  CHECK(proved.high - proved.low < 0.96 * (dual.high - dual.low));
+  for (std::size_t end = 0; end < 2; ++end) {
+    const double f = net.predict(Tensor::from(closed.found_at[end], {1, 4})).item(),
+                 wanted = end == 0 ? proved.high : proved.low;
+    CHECK(std::abs(f - wanted) <= 1.1e-3 * (proved.high - proved.low));
+  }
+}
+
 }  // namespace
 }  // namespace keel
