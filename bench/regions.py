@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The tables of docs/certificate.md that are of a region, or of few features.
 
-    python3 bench/regions.py [--uci FOLDER] [--keel build/keel] [--only few,ranges,within]
+    python3 bench/regions.py [--uci FOLDER] [--keel build/keel] [--only few,ranges,within,many]
 
-few: nets of one, two and three features, on made-up tables. ranges and within: of UCI's yacht, and of
-its concrete, which --uci holds as yacht/data.txt and concrete/data.txt; without it they are left out.
+few: nets of one, two and three features, on made-up tables. The others are of UCI's yacht, ranges of
+its concrete, too, which --uci holds as yacht/data.txt and concrete/data.txt; without it they are left
+out. many: more boxes than by default, of nets whose first layer has a norm behind it.
 Ends are rounded outward, what was found inward.
 """
 import argparse
@@ -24,8 +25,11 @@ NETS = {"relu, no norm": "dense(128) relu dense(128) relu dense(1)",
         "silu, LN second": "dense(128) silu dense(128) layernorm silu dense(1)",
         "silu": "dense(128) silu dense(128) silu dense(1)",
         "tanh": "dense(128) tanh dense(128) tanh dense(1)",
+        "RMSNorm first": "dense(128) rmsnorm relu dense(128) relu dense(1)",
+        "gelu, LN first": "dense(128) layernorm gelu dense(128) gelu dense(1)",
         "relu, one layer": "dense(128) relu dense(1)"}
 DISTANCES = (0.3, 1, 3, 10, 100, 10000)
+MANY = 800000
 SETS = {"yacht": 6, "concrete": 8}  # and their targets
 
 
@@ -125,13 +129,22 @@ def within(command, folder, uci):
                                f"{rounded(found['largest_found'], 1, math.floor)}" for found in at))
 
 
+def many(command, folder, uci):
+    table("net", "by default: f in", "of it", f"`--boxes {MANY}`: f in", "of it", "boxes", "s")
+    for name in ("LN first", "RMSNorm first", "gelu, LN first"):
+        net = Trained(command, folder, name, uci / "yacht" / "data.txt", SETS["yacht"])
+        found, more = net.certify(), net.certify("--boxes", MANY)
+        row(name, interval(found, 1), of_interval(found), interval(more, 1), of_interval(more),
+            f"{more['boxes']:,}", f"{more['bound_seconds']:.0f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--uci", type=Path, help="folder of yacht and concrete")
     parser.add_argument("--keel", type=Path, default=ROOT / "build/keel", help="the command")
-    every = ["few", "ranges", "within"]
+    every = ["few", "ranges", "within", "many"]
     parser.add_argument("--only", type=some_of(every), default=every,
-                        help="some of few, ranges, within")
+                        help="some of few, ranges, within, many")
     given = parser.parse_args()
     for name in SETS if given.uci else ():
         if not (given.uci / name / "data.txt").is_file():
@@ -143,6 +156,8 @@ def main():
             ranges(given.keel, folder, given.uci)
         if "within" in given.only and given.uci:
             within(given.keel, folder, given.uci)
+        if "many" in given.only and given.uci:
+            many(given.keel, folder, given.uci)
 
 
 if __name__ == "__main__":

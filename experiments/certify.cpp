@@ -245,7 +245,8 @@ Run declare_certify(CLI::App& app) {
   app.add_option(
          "--boxes", choice->boxes,
          "of --mode trained: how many boxes the inputs are cut in to tighten the bound, 0 for "
-         "none (default: what takes some seconds); of few features they leave nothing open")
+         "none (default: up to what takes some seconds, where they help); of few features they "
+         "leave nothing open")
       ->check(check_whole(0, 1000000000));
   app.add_option("--member", choice->member,
                  "of --mode trained: which net of an ensemble's --weights, from 0")
