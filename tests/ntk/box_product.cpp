@@ -5,17 +5,12 @@
 
 #include <cmath>
 
-#include "plain_net.h"
+#include "drawn_boxes.h"
 
 namespace keel {
 namespace {
 
-using namespace plain_net;
-
-double share_of(Dice& dice) {  // mostly an end of [-1, 1]
-  if (dice.below(4) > 0) return dice.below(2) ? 1 : -1;
-  return static_cast<double>(dice.below(2001) - 1000) / 1000;
-}
+using namespace drawn_boxes;
 
 // Of two inputs, t the second, and of one variable of a norm; two are the product's.
 constexpr std::size_t kInputs = 2, kGiven = 3, kVariables = 5;

@@ -12,6 +12,11 @@ inline double fraction_of(Dice& dice) {
   return static_cast<double>(dice.below(1 << 20)) / (1 << 20);
 }
 
+inline double share_of(Dice& dice) {  // mostly an end of [-1, 1]
+  if (dice.below(4) > 0) return dice.below(2) ? 1 : -1;
+  return static_cast<double>(dice.below(2001) - 1000) / 1000;
+}
+
 inline Vector point_in(Dice& dice, const Box& box) {
   Vector x;
   for (std::size_t k = 0; k < box.low.size(); ++k) {
