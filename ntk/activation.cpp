@@ -7,13 +7,14 @@
 #include "../kernels/elu.h"
 #include "../kernels/gelu.h"
 #include "../kernels/silu.h"
+#include "interval_ends.h"
 
 namespace keel {
 namespace {
 
 // All that falls with |z| is 0 from 1e3 on, in double, where a square would leave its range.
 double nearest_to_zero(double a, double b, double beta = 1) {
-  return std::min(beta * (a > 0 ? a : b < 0 ? -b : 0), 1e3);
+  return std::min(beta * least_of({a, b}), 1e3);
 }
 
 // |phi''| of gelu's form by tanh beyond n >= 2.5, at most. phi = z s(g(z)), s the logistic function
@@ -166,7 +167,7 @@ Interval Activation::beside_relu(double a, double b) const {
   const auto at = [this](double size) { return std::isinf(size) ? 0 : (*this)(-size); };
   if (kinked()) return {};
   if (is_elu()) return {a < 0 ? (*this)(a) : 0, b < 0 ? (*this)(b) : 0};
-  const double nearest = a > 0 ? a : b < 0 ? -b : 0, farthest = std::max(std::abs(a), std::abs(b));
+  const double nearest = least_of({a, b}), farthest = most_of({a, b});
   const double at_nearest = at(nearest), at_farthest = at(farthest);
   if (kind == LayerKind::softplus) return {at_farthest, at_nearest};
   const bool is_silu = kind == LayerKind::silu;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "interval_ends.h"
 #include "units.h"
 
 namespace keel {
@@ -98,9 +99,9 @@ Forms through(const BoxUnits& units, const Forms& given, const Interval& t,
 }
 
 double part_of_last(const Forms& given, std::size_t j, const Interval& t) {
-  const double low = given.low[j], high = given.high[j], middle = t.low + 0.5 * (t.high - t.low);
-  const double nearest = low > 0 ? low : high < 0 ? -high : 0, by_z = 0.5 * (high - low);
-  const double by_t = (nearest / middle + 1) * (t.high - middle);
+  const Interval z{given.low[j], given.high[j]};
+  const double middle = middle_of(t), by_z = half_of(z);
+  const double by_t = (least_of(z) / middle + 1) * (t.high - middle);
   return by_t > 0 ? by_t / (by_z + by_t) : 0;
 }
 

@@ -47,7 +47,7 @@ void NormLines::set_square(const Interval& eps) {
   double ends_square = 0, forms_square = 0;  // of c - c0, at most
   for (std::size_t j = 0; j < c_.units; ++j) {
     const double low = c_.low[j], high = c_.high[j], most = c_.farthest(j);
-    const double least = low > 0 ? low : high < 0 ? -high : 0;
+    const double least = least_of({low, high});
     by_ends.low += least * least / n;
     by_ends.high += most * most / n;
     by_forms.low += c_.centre[j] * c_.centre[j] / n;

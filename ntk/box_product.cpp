@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "interval_ends.h"
 #include "units.h"
 
 namespace keel {
@@ -10,11 +11,11 @@ namespace keel {
 using Vector = std::vector<double>;
 
 ProductForms::ProductForms(const Forms& n, std::size_t inputs, const Interval& t)
-    : n_(n), inputs_(inputs), middle_(t.low + 0.5 * (t.high - t.low)) {
+    : n_(n), inputs_(inputs), middle_(middle_of(t)) {
   constexpr double kOthersCancel = 0.3;  // of what units share, a guess
   half_ = std::max(t.high - middle_, middle_ - t.low);
   for (std::size_t j = 0; j < n.units; ++j) {
-    centre_.push_back(n.low[j] + 0.5 * (n.high[j] - n.low[j]));
+    centre_.push_back(middle_of({n.low[j], n.high[j]}));
     deviation_.push_back(std::max(n.high[j] - centre_[j], centre_[j] - n.low[j]));
     double own = n.radius[j] + std::abs(n.centre[j] - centre_[j]), shared = 0;
     for (std::size_t k = 0; k < n.variables; ++k)

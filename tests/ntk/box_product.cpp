@@ -33,6 +33,7 @@ Forms drawn_forms(Dice& dice, double spread, double radius) {
 TEST_CASE("box_product: draws keep to the ends, to the forms and to the bound that goes back") {
   constexpr int kDraws = 400;
   Dice dice{std::mt19937_64(41)};
+  int kept = 0;
   for (const double spread : {1.0, 0.1, 1e-3})
     for (const double radius : {0.0, 0.2, 1.0})
       for (int i = 0; i < 30; ++i) {
@@ -63,6 +64,7 @@ TEST_CASE("box_product: draws keep to the ends, to the forms and to the bound th
             right += of_n[j] * value[j];
           }
           if (!meant) continue;
+          ++kept;
           CHECK(left <= right + 1e-12 * (size + 1));
           for (std::size_t j = 0; j < n.units; ++j) {
             const double is = of * value[j];
@@ -75,6 +77,7 @@ TEST_CASE("box_product: draws keep to the ends, to the forms and to the bound th
         }
         for (const double of : lost) CHECK(of >= 0);
       }
+  CHECK(kept > 9 * 30 * kDraws / 2);
 }
 
 }  // namespace

@@ -60,4 +60,14 @@ inline double moved_by_rounding(Dice& dice, const Net& net, const Vector& x) {
   return moved;
 }
 
+// Whether f at x is within what was proved of weights . f, but for rounding.
+inline bool keeps_to(Dice& dice, const Net& net, const Vector& x, const Vector& weights,
+                     double bound) {
+  const Vector f = Plain(net).forward(x);
+  const double value = dot_of(weights, f);
+  double size = 0;
+  for (const double of : f) size += std::abs(of);
+  return value <= bound + 1e-12 * size || value - bound <= 100 * moved_by_rounding(dice, net, x);
+}
+
 }  // namespace drawn_boxes
