@@ -10,6 +10,7 @@
 #include "../nn/transformer_weights.h"
 #include "certify_tail.h"
 #include "certify_transformer.h"
+#include "net_inputs.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "regression_task.h"
@@ -78,9 +79,11 @@ struct RegressionFindings {
 };
 
 RegressionFindings examine(const CertifyChoice& choice, const RegressionTask& task,
-                           const Regression& regression, const Context& context) {
-  const SearchOptions options =
+                           const Regression& regression, const Interrupt& interrupt,
+                           const Context& context) {
+  SearchOptions options =
       search_options(choice.search, {.steps = kKernelSteps, .seed = context.options.seed});
+  options.stop = interrupt.flag();
   const Tensor inputs = task.inputs(task.training());
   const Tensor some = search_starts(inputs.to(Device::cpu()));
   StatusLine status(context.shows_progress());
@@ -174,7 +177,7 @@ std::string findings_text(const RegressionFindings& found, const Standardiser& u
   return text + exceed_line(attack, units);
 }
 
-int run_certify(const CertifyChoice& choice, Context& context) {
+int run_certify(CertifyChoice choice, Context& context) {
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()},
               {choice.regression.data, choice.regression.kernel.weights});
@@ -183,10 +186,12 @@ int run_certify(const CertifyChoice& choice, Context& context) {
     Watch watch(context);
     return task.solve(watch);
   }();
-  const RegressionFindings found = examine(choice, task, regression, context);
+  const Interrupt interrupt;
+  const RegressionFindings found = examine(choice, task, regression, interrupt, context);
 
   Json numbers = regression_json(choice.regression, task, regression, context);
   numbers.update(findings_json(found, task.standardiser(), choice.search));
+  if (raised(interrupt.flag())) numbers["stopped"] = true;
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));
   if (context.options.json)
@@ -195,7 +200,7 @@ int run_certify(const CertifyChoice& choice, Context& context) {
     context.out << findings_text(found, task.standardiser(), choice.search)
                 << solver_line(regression);
   check_kept(found.attack.largest.value, found.certificate.bound, task.standardiser());
-  return 0;
+  return ended(interrupt, context);
 }
 
 void require(const CLI::App& app, const char* name) {
@@ -215,9 +220,8 @@ int run_weights(const CLI::App& app, TrainedChoice choice, Context& context) {
     }
     choice.net = net_of(choice.net, file, choice.weights);
     if (choice.member >= 0) file = member_of(file, choice.member, choice.weights);
-    if (const auto written = file.metadata.find(kStandardiseKey);
-        written != file.metadata.end() && app.count("--standardise") == 0)
-      choice.standardise = written->second;
+    if (choice.standardise.empty()) choice.standardise = standardise_of(file);
+    if (choice.standardise.empty()) choice.standardise = "x";
     return run_trained(file, choice, context);
   } catch (const UsageError&) {
     throw;
@@ -235,7 +239,7 @@ Run declare_certify(CLI::App& app) {
   RegressionChoice& regression = choice->regression;
   regression.kernel.may_be_trained = true;
   declare_regression(app, regression);
-  for (const char* name : {"--net", "--data", "--target"}) app.get_option(name)->required(false);
+  for (const char* name : {"--data", "--target"}) app.get_option(name)->required(false);
   declare_search(app, choice->search);
   app.add_option("--pieces", choice->pieces,
                  "of --mode trained, with two or more activations behind the last norm, or one "
@@ -278,7 +282,7 @@ Run declare_certify(CLI::App& app) {
       throw UsageError("usage",
                        "got --weights, wanted --mode trained, of that net, or --mode empirical, of "
                        "a regression with its kernel");
-    for (const char* name : {"--net", "--data", "--target"}) require(app, name);
+    for (const char* name : {"--data", "--target"}) require(app, name);
     for (const char* name : {"--pieces", "--boxes", "--ranges", "--tail", "--member"})
       if (app.count(name) > 0)
         throw UsageError("usage", fmt::format("{} is for --mode trained", name));

@@ -29,7 +29,8 @@ TrainingRows::TrainingRows(const TrainedChoice& choice, const Net& net)
 Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const TrainedChoice& choice) {
   Examples& examples = rows.examples;
   if (!rows.given && !trained.columns.empty()) {
-    const Standardiser units = units_of_file(trained, choice.weights);
+    const Standardiser units =
+        Standardiser::of_columns(trained.columns, choice.weights, trained.net.input_width());
     examples.x = units.x_in_own_units(examples.x);
     return units;
   }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <ostream>
 
 #include "text_table.h"
 
@@ -136,6 +137,12 @@ void check_kept(double found, double bound, const Standardiser& units) {
         "found {} = {}, more than the {} that was proved: keel is wrong, or its evaluation rounds "
         "this net's biases away",
         about_text(units), found * units.y_scale(), bound * units.y_scale());
+}
+
+int ended(const Interrupt& interrupt, Context& context) {
+  if (!raised(interrupt.flag())) return 0;
+  context.err << "keel: stopped: what was proved and found until then holds, and is written\n";
+  return stopped_code();
 }
 
 std::string about_text(const Standardiser& units) {

@@ -7,6 +7,7 @@
 #include "../ntk/certificate.h"
 #include "command.h"
 #include "examples.h"
+#include "interrupt.h"
 
 namespace keel {
 
@@ -74,6 +75,10 @@ inline constexpr double kKept = 1 + 1e-6;
 /// Throws where the search found more than was proved, beyond double's rounding: both in
 /// standardised units.
 void check_kept(double found, double bound, const Standardiser& units);
+
+/// What certify returns once all is written: 0, or, where Ctrl-C ended its work early, what a
+/// shell reports for that, with a line that says so.
+int ended(const Interrupt& interrupt, Context& context);
 
 /// "|f(x)|", or "|f(x) - 12.5|" where y was centred.
 std::string about_text(const Standardiser& units);

@@ -21,11 +21,12 @@ struct TransformerFindings {
 
 TransformerFindings examine(const TransformerChoice& choice, const std::vector<Transformer>& nets,
                             const SequenceUnits& units, const std::vector<double>& series,
-                            const Context& context) {
+                            const Interrupt& interrupt, const Context& context) {
   const std::int64_t length = nets[0].options().length, rows = std::ssize(series);
   const Tensor starts = spread_windows(units.standardised(series), length);
-  const SearchOptions options =
+  SearchOptions options =
       search_options(choice.search, sequence_search(length, context.options.seed));
+  options.stop = interrupt.flag();
   StatusLine status(context.shows_progress());
   status.show("proving, and searching for the largest prediction ...");
   TransformerFindings found{std::vector<SequenceBound>(nets.size()),
@@ -88,7 +89,9 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
       choice.data.empty() ? std::vector<double>{} : read_column(choice.data, choice.target);
 
   Json numbers = numbers_of(choice, all.options(), std::ssize(series));
-  const TransformerFindings found = examine(choice, members_of(all), units, series, context);
+  const Interrupt interrupt;
+  const TransformerFindings found =
+      examine(choice, members_of(all), units, series, interrupt, context);
   TextRows fits;
   if (!found.one_step.empty()) {
     fits = {{"", "rows", "RMSE", "R^2"}};
@@ -97,13 +100,14 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
     note_another_series(fit, context);
   }
   const TextRows facts = add_bounds(numbers, found.bounds, all.options().seeds, units);
+  if (raised(interrupt.flag())) numbers["stopped"] = true;
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));
   if (context.options.json)
     context.out << json_text(summary);
   else if (!context.options.quiet)
     context.out << (fits.empty() ? "" : text_table(fits, 1) + "\n") << text_table(facts, 1);
-  return 0;
+  return ended(interrupt, context);
 }
 
 }  // namespace keel

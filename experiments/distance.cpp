@@ -21,7 +21,7 @@ namespace keel {
 namespace {
 
 constexpr std::int64_t kFriedmanFeatures = 5, kDistances = 11;
-constexpr std::int64_t kBoxesAnEpoch = 20;
+constexpr std::int64_t kBoxesAnEpoch = 20, kStepsAnEpoch = 20;
 constexpr double kNearest = 0.1, kGrowsFrom = 100, kFarthest = 1e4;
 
 Examples friedman_rows(std::int64_t rows) {
@@ -33,6 +33,16 @@ Examples friedman_rows(std::int64_t rows) {
   for (std::int64_t row = 0; row < rows; ++row)
     examples.y.push_back(friedman(&examples.x[static_cast<std::size_t>(row * kFriedmanFeatures)]));
   return examples;
+}
+
+// Each kind of step in the same share of its usual number.
+NetBoundOptions bound_options(const DistanceOptions& options, double within) {
+  NetBoundOptions bound{.within = within, .pieces = 0, .boxes = options.boxes};
+  const double share = static_cast<double>(options.steps) / static_cast<double>(bound.steps);
+  for (std::int64_t* steps :
+       {&bound.steps, &bound.unit_steps, &bound.image_steps, &bound.unit_image_steps})
+    *steps = std::max<std::int64_t>(1, std::llround(share * static_cast<double>(*steps)));
+  return bound;
 }
 
 // The least and the largest f that a search finds.
@@ -154,8 +164,7 @@ DistanceRun run_distance(const DistanceOptions& options) {
       DistanceCurve curve{n, net_options.seeds[static_cast<std::size_t>(s)]};
       curve.train_r2 = r_squared(net.predict(x).to_vector<double>(), y.to_vector<double>());
       for (const double within : options.within) {
-        const NetBound bound = bound_net(
-            net, {.within = within, .steps = options.steps, .pieces = 0, .boxes = options.boxes});
+        const NetBound bound = bound_net(net, bound_options(options, within));
         const Interval proved = bound.outputs[0];
         Interval found = search_ends(net, starts, within, bound.found_at);
         if (!curve.at.empty()) {  // what was found nearer is within this distance, too
@@ -184,6 +193,7 @@ Reproduced reproduce_distance(const Context& context, const ReproduceOptions& ch
   options.epochs = chosen.epochs.value_or(options.epochs);
   // A short run is one to look at: bounds are as quick.
   options.boxes = std::min(options.boxes, kBoxesAnEpoch * options.epochs);
+  options.steps = std::min(options.steps, kStepsAnEpoch * options.epochs);
   options.within = log_spaced(kNearest, kFarthest, kDistances);
   options.first_seed = context.options.seed;
   options.device = context.device;

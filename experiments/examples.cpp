@@ -213,11 +213,21 @@ Standardiser Standardiser::none(std::int64_t features) {
   return result;
 }
 
-Standardiser Standardiser::of_columns(const std::string& text, const std::string& weights) {
+Standardiser Standardiser::of_columns(const std::string& text, const std::string& weights,
+                                      std::int64_t features) {
   Standardiser result;
   for (const auto& [mean, scale] : columns_of(text, weights)) result.x_.push_back({mean, scale});
   result.y_ = result.x_.back();
   result.x_.pop_back();
+  check<ShapeError>(result.features() == features, "weights",
+                    "{} has the units of {} features and a net of {}, wanted as many", weights,
+                    result.features(), features);
+  return result;
+}
+
+Standardiser Standardiser::with_x_of(const Standardiser& other) const {
+  Standardiser result = *this;
+  result.x_ = other.x_;
   return result;
 }
 

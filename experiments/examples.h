@@ -60,8 +60,13 @@ class Standardiser {
   /// Leaves everything as it is.
   static Standardiser none(std::int64_t features);
 
-  /// As columns() says it. Throws DataError, naming the file `weights`, where `text` is none of it.
-  static Standardiser of_columns(const std::string& text, const std::string& weights);
+  /// As columns() says it, of a net of `features`. Throws DataError, naming the file `weights`,
+  /// where `text` is none of it, and ShapeError where it is of another number of features.
+  static Standardiser of_columns(const std::string& text, const std::string& weights,
+                                 std::int64_t features);
+
+  /// With x in the units of `other`, of as many features; y in its own.
+  Standardiser with_x_of(const Standardiser& other) const;
 
   std::int64_t features() const { return std::ssize(x_); }
   bool moves_x() const;  ///< false where x is left as it is

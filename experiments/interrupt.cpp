@@ -78,7 +78,7 @@ Interrupt::~Interrupt() {
   sigaction(SIGTERM, &before_term_, nullptr);
 }
 
-const std::atomic<bool>* Interrupt::flag() const { return &stop; }
+StopFlag Interrupt::flag() const { return &stop; }
 
 void Interrupt::check() const {
   if (stop) throw Interrupted();

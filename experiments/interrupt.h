@@ -3,8 +3,9 @@
 
 #include <csignal>
 
-#include <atomic>
 #include <stdexcept>
+
+#include "../core/work_progress.h"
 
 namespace keel {
 
@@ -31,7 +32,7 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  const std::atomic<bool>* flag() const;
+  StopFlag flag() const;
   void check() const;  ///< throws Interrupted where the flag is raised
 
  private:

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "../nn/parameter_names.h"
+#include "../nn/transformer_weights.h"
 #include "../nn/weights.h"
 #include "trained_net.h"
 
@@ -15,10 +16,27 @@ Parameterisation parameterisation_of(const KernelChoice& choice) {
   return choice.parameterisation == "ntk" ? Parameterisation::ntk : Parameterisation::standard;
 }
 
+// Throws UsageError where options contradict each other.
+void check_kernel(const KernelChoice& choice) {
+  if (!choice.modules.empty() && choice.weights.empty())
+    throw UsageError("usage", "--modules names the layers of --weights, which is not given");
+  if (!choice.infinite()) {
+    if (choice.seeds > 1 && !choice.weights.empty())
+      throw UsageError("usage", "got --seeds and --weights, wanted one of them");
+    return;
+  }
+  if (choice.seeds > 1 || !choice.weights.empty())
+    throw UsageError("usage",
+                     "--seeds and --weights are for --mode empirical: the infinite-width "
+                     "kernel has no weights");
+}
+
 }  // namespace
 
 void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtypes) {
-  app.add_option("--net", choice.net, "SPEC: \"dense(128) layernorm relu dense(1)\"")->required();
+  app.add_option("--net", choice.net,
+                 "SPEC: \"dense(128) layernorm relu dense(1)\" (default: what --weights of keel "
+                 "train says)");
   std::string modes = "infinite: the limit of wide nets; empirical: of nets with the SPEC's widths";
   std::vector<std::string> names = {"infinite", "empirical"};
   if (choice.may_be_trained) {
@@ -61,21 +79,25 @@ std::vector<std::string> modules_of(const std::string& text) {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-void check_kernel(const KernelChoice& choice) {
-  if (!choice.modules.empty() && choice.weights.empty())
-    throw UsageError("usage", "--modules names the layers of --weights, which is not given");
-  if (!choice.infinite()) {
-    if (choice.seeds > 1 && !choice.weights.empty())
-      throw UsageError("usage", "got --seeds and --weights, wanted one of them");
-    return;
+std::optional<SafeTensors> completed(KernelChoice& choice) {
+  check_kernel(choice);
+  if (choice.weights.empty()) {
+    if (choice.net.empty()) throw UsageError("usage", "--net is required");
+    return std::nullopt;
   }
-  if (choice.seeds > 1 || !choice.weights.empty())
-    throw UsageError("usage",
-                     "--seeds and --weights are for --mode empirical: the infinite-width "
-                     "kernel has no weights");
+  SafeTensors file = read_weights(choice.weights);
+  check(!is_transformer(file), "empirical_kernel",
+        "{} is of transformers, wanted weights of one net of a SPEC", choice.weights);
+  const std::int64_t members = members_of(file);
+  check(members == 1, "empirical_kernel",
+        "{} holds an ensemble of {} nets, wanted one net: of keel train --seeds 1", choice.weights,
+        members);
+  choice.net = net_of(choice.net, file, choice.weights);
+  return file;
 }
 
-Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context& context) {
+Net make_net(const KernelChoice& choice, std::int64_t input_width,
+             const std::optional<SafeTensors>& weights, const Context& context) {
   NetOptions options;
   options.parameterisation = parameterisation_of(choice);
   options.members = choice.seeds;
@@ -90,13 +112,7 @@ Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context
         "got '{}', wanted a net without batchnorm: its statistics are of many rows, a kernel is of "
         "two inputs alone",
         spec_text(net.spec()));
-  if (choice.weights.empty()) return net;
-  const SafeTensors file = read_weights(choice.weights);
-  const std::int64_t members = members_of(file);
-  check(members == 1, "empirical_kernel",
-        "{} holds an ensemble of {} nets, wanted one net: of keel train --seeds 1", choice.weights,
-        members);
-  load_weights(net, file, choice.weights, {.modules = modules_of(choice.modules)});
+  if (weights) load_weights(net, *weights, choice.weights, {.modules = modules_of(choice.modules)});
   return net;
 }
 
@@ -113,9 +129,10 @@ std::shared_ptr<const InfiniteKernel> make_infinite(const KernelChoice& choice,
 }
 
 std::shared_ptr<const Kernel> make_kernel(const KernelChoice& choice, std::int64_t input_width,
+                                          const std::optional<SafeTensors>& weights,
                                           const Context& context) {
   if (choice.infinite()) return make_infinite(choice, input_width, context);
-  return std::make_shared<EmpiricalKernel>(make_net(choice, input_width, context));
+  return std::make_shared<EmpiricalKernel>(make_net(choice, input_width, weights, context));
 }
 
 Json kernel_json(const KernelChoice& choice, const Context& context) {

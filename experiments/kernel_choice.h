@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../nn/safetensors.h"
 #include "../ntk/empirical_kernel.h"
 #include "../ntk/infinite_kernel.h"
 #include "command.h"
@@ -28,14 +29,17 @@ struct KernelChoice {
 /// --modules. `dtypes`: what f32 and f64 are of.
 void declare_kernel(CLI::App& app, KernelChoice& choice, const std::string& dtypes);
 
-/// Throws UsageError where options contradict each other.
-void check_kernel(const KernelChoice& choice);
-
 /// The words of --modules, one for each layer that has weights.
 std::vector<std::string> modules_of(const std::string& text);
 
-/// The net of --mode empirical, members --seed, --seed + 1, ... or --weights.
-Net make_net(const KernelChoice& choice, std::int64_t input_width, const Context& context);
+/// What --weights holds, if it was given; it says the SPEC where --net does not. Throws UsageError
+/// where options contradict each other or nothing says a SPEC, and keel::Error where the file is
+/// none of one net.
+std::optional<SafeTensors> completed(KernelChoice& choice);
+
+/// The net of --mode empirical, members --seed, --seed + 1, ... or that of completed()'s `weights`.
+Net make_net(const KernelChoice& choice, std::int64_t input_width,
+             const std::optional<SafeTensors>& weights, const Context& context);
 
 std::shared_ptr<const InfiniteKernel> make_infinite(const KernelChoice& choice,
                                                     std::int64_t input_width,
@@ -44,6 +48,7 @@ std::shared_ptr<const InfiniteKernel> make_infinite(const KernelChoice& choice,
 
 /// The one or the other, by --mode.
 std::shared_ptr<const Kernel> make_kernel(const KernelChoice& choice, std::int64_t input_width,
+                                          const std::optional<SafeTensors>& weights,
                                           const Context& context);
 
 /// For summary.json.

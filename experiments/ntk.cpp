@@ -8,6 +8,7 @@
 #include "../ntk/jacobian.h"
 #include "examples.h"
 #include "kernel_choice.h"
+#include "net_inputs.h"
 #include "npy.h"
 #include "output.h"
 #include "text_table.h"
@@ -22,17 +23,12 @@ struct NtkChoice {
   std::vector<std::string> ignore{};
 };
 
-// [n, d] float64 on the CPU; a vector is n inputs of one feature. What is no .npy is a table.
-Tensor read_inputs(const std::string& path, const std::vector<std::string>& ignore) {
-  if (!path.ends_with(".npy")) {
-    const Examples examples = without_target(read_table(path, 1, ignored_columns(ignore)));
-    return Tensor::from(examples.x, {examples.rows, examples.features});
-  }
-  Tensor x = read_npy(path);
-  if (x.rank() == 1) x = x.reshape({x.size(0), 1});
-  check<ShapeError>(x.rank() == 2 && x.size(1) >= 1, "ntk", "{} holds {}, wanted [n, features]",
-                    path, x.shape());
-  return x.to(DType::f64);
+// What is no .npy is a table.
+Examples read_inputs(const std::string& path, const NtkChoice& choice,
+                     const std::optional<SafeTensors>& weights, const Context& context) {
+  if (path.ends_with(".npy")) return array_inputs(path, "ntk");
+  return table_inputs(path, "", choice.ignore, weights.value_or(SafeTensors{}),
+                      choice.kernel.weights, context);
 }
 
 Tensor infinite(const NtkChoice& choice, const Tensor& x1, const Tensor& x2, const Context& context,
@@ -48,9 +44,8 @@ Tensor infinite(const NtkChoice& choice, const Tensor& x1, const Tensor& x2, con
   return into;
 }
 
-Tensor empirical(const NtkChoice& choice, const Tensor& x1, const Tensor& x2,
+Tensor empirical(const NtkChoice& choice, const Net& net, const Tensor& x1, const Tensor& x2,
                  const Context& context, const WorkProgress& progress) {
-  const Net net = make_net(choice.kernel, x1.size(1), context);
   const auto at = [&](const Tensor& x) {
     return Jacobian(net, x.to(choice.kernel.element()).to(context.device));
   };
@@ -90,8 +85,8 @@ Extent extent_of(const Tensor& host) {
   return extent;
 }
 
-int run_ntk(const NtkChoice& choice, Context& context) {
-  check_kernel(choice.kernel);
+int run_ntk(NtkChoice choice, Context& context) {
+  const std::optional<SafeTensors> weights = completed(choice.kernel);
   if (choice.kernel.infinite() && choice.outputs != "trace")
     throw UsageError("usage",
                      "--outputs is for --mode empirical: at infinite width the outputs of "
@@ -99,20 +94,26 @@ int run_ntk(const NtkChoice& choice, Context& context) {
   if (!choice.kernel.infinite() && choice.output != "ntk")
     throw UsageError("usage", "--kernel nngp is for --mode infinite");
   OutputFolder folder(context.options.out.empty() ? "out/ntk" : context.options.out);
-  const Tensor x1 = read_inputs(choice.x1, choice.ignore);
-  const Tensor x2 = choice.x2.empty() ? x1 : read_inputs(choice.x2, choice.ignore);
-  check<ShapeError>(x1.size(1) == x2.size(1), "ntk",
-                    "{} has {} features and {} has {}, wanted as many", choice.x1, x1.size(1),
-                    choice.x2, x2.size(1));
+  const Examples rows1 = read_inputs(choice.x1, choice, weights, context),
+                 rows2 =
+                     choice.x2.empty() ? rows1 : read_inputs(choice.x2, choice, weights, context);
+  check<ShapeError>(rows1.features == rows2.features, "ntk",
+                    "{} has {} features and {} has {}, wanted as many", choice.x1, rows1.features,
+                    choice.x2, rows2.features);
   check_apart({choice.save, folder.path("summary.json").string()},
               {choice.x1, choice.x2, choice.kernel.weights});
   check_writable(choice.save);
 
   std::optional<Watch> watch(context);
-  const WorkProgress progress = watch->of(fmt::format("kernel of {} x {}", x1.size(0), x2.size(0)));
-  const Tensor host =
-      (choice.kernel.infinite() ? infinite : empirical)(choice, x1, x2, context, progress)
-          .to(Device::cpu());
+  const WorkProgress progress = watch->of(fmt::format("kernel of {} x {}", rows1.rows, rows2.rows));
+  Standardiser units = Standardiser::none(rows1.features);
+  std::optional<Net> net;
+  if (!choice.kernel.infinite()) net = make_net(choice.kernel, rows1.features, weights, context);
+  if (weights) units = units_of_weights(*weights, choice.kernel.weights, rows1.features);
+  const Tensor x1 = units.inputs(rows1, Device::cpu()), x2 = units.inputs(rows2, Device::cpu());
+  const Tensor host = (net ? empirical(choice, *net, x1, x2, context, progress)
+                           : infinite(choice, x1, x2, context, progress))
+                          .to(Device::cpu());
   const Extent extent = extent_of(host);
   check(extent.bad < 0, "ntk",
         "entry {} of the kernel (in row-major order, from 0) is {}: too large for {}; try {}",
@@ -129,6 +130,7 @@ int run_ntk(const NtkChoice& choice, Context& context) {
   numbers["x1"] = choice.x1;
   if (!choice.x2.empty()) numbers["x2"] = choice.x2;
   if (!choice.ignore.empty()) numbers["ignore"] = choice.ignore;
+  if (weights) numbers["standardise"] = units.moves_x() ? "x" : "none";
   numbers["saved"] = choice.save;
   std::vector<std::vector<std::string>> table = {{"kernel", host.shape().str()},
                                                  {"saved", choice.save}};
@@ -170,7 +172,10 @@ Run declare_ntk(CLI::App& app) {
       ->check(one_of({"ntk", "nngp"}))
       ->capture_default_str();
   app.add_option("--save", choice->save, "write the kernel here, as .npy")->required();
-  app.footer("Writes summary.json into --out (default out/ntk).");
+  app.footer(
+      "Of --weights that keel trained x is in the units of their training, and a table's features "
+      "go by the names that the file has of them, as for keel predict. Writes summary.json into "
+      "--out (default out/ntk).");
   return [choice](Context& context) { return run_ntk(*choice, context); };
 }
 

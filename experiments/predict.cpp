@@ -8,8 +8,8 @@
 #include "../nn/parameter_names.h"
 #include "../nn/transformer_weights.h"
 #include "examples.h"
-#include "feature_names.h"
 #include "kernel_choice.h"
+#include "net_inputs.h"
 #include "npy.h"
 #include "output.h"
 #include "text_table.h"
@@ -25,50 +25,10 @@ struct PredictChoice {
   bool array() const { return save.ends_with(".npy"); }
 };
 
-// The rows of --data, and y where there is one: features by the names that the weights have, or
-// else in their order.
-Examples examples_of_table(const PredictChoice& choice, const SafeTensors& file,
-                           const Context& context) {
-  const auto written = file.metadata.find(kFeaturesKey);
-  const NamedFeatures named(
-      names_of_features(written == file.metadata.end() ? "" : written->second, choice.weights),
-      choice.weights, choice.target);
-  const Table table = read_table(choice.data, 1, named.ignored(ignored_columns(choice.ignore)));
-  if (!named.apply_to(table)) {
-    if (written != file.metadata.end())
-      context.note(fmt::format(
-          "note: {} {}: features are taken in their order", choice.data,
-          table.names.empty() ? "has no header" : "has a header in which names repeat"));
-    return choice.target.empty() ? without_target(table) : training_examples(table, choice.target);
-  }
-  Examples examples = named.examples(table);
-  if (const std::string others = named.others(table); !others.empty())
-    context.note(fmt::format("note: no features of {}, and left out: {}", choice.weights, others));
-  return examples;
-}
-
 Examples examples_of(const PredictChoice& choice, const SafeTensors& file, const Context& context) {
-  if (choice.x.empty()) return examples_of_table(choice, file, context);
-  Tensor x = read_npy(choice.x);
-  if (x.rank() == 1) x = x.reshape({x.size(0), 1});
-  check<ShapeError>(x.rank() == 2 && x.size(1) >= 1, "predict", "{} holds {}, wanted [n, features]",
-                    choice.x, x.shape());
-  Examples examples;
-  examples.rows = x.size(0);
-  examples.features = x.size(1);
-  examples.x = x.to_vector<double>();
-  return examples;
-}
-
-// The units that keel trained in, `standardise`, or none.
-Standardiser units_of_weights(const TrainedNet& trained, const std::string& standardise,
-                              const PredictChoice& choice, const Examples& examples) {
-  if (standardise == "none") return Standardiser::none(examples.features);
-  check(!trained.columns.empty(), "predict",
-        "{} is of a net that keel trained with --standardise {} and does not say by what: wanted "
-        "{} in its metadata",
-        choice.weights, shown(standardise), kColumnsKey);
-  return units_of_file(trained, choice.weights);
+  return choice.x.empty() ? table_inputs(choice.data, choice.target, choice.ignore, file,
+                                         choice.weights, context)
+                          : array_inputs(choice.x, "predict");
 }
 
 /// Of every net of the file: [rows, outputs], in y's own units, float64 on the CPU.
@@ -82,14 +42,12 @@ Predictions predict_all(const PredictChoice& choice, const SafeTensors& file,
                         const Examples& examples, const Context& context) {
   const std::vector<std::string> modules = modules_of(choice.modules);
   const Spec spec = parse_spec(net_of(choice.net, file, choice.weights));
-  const auto written = file.metadata.find(kStandardiseKey);
-  const std::string standardise = written == file.metadata.end() ? "none" : written->second;
   Predictions result;
   result.net = spec_text(spec);
   Context once = context;  // what is noted of one member is so of all
   for (std::int64_t s = 0; s < members_of(file); ++s, once.options.quiet = true) {
     const TrainedNet trained = trained_net(spec, member_of(file, s, choice.weights), choice.weights,
-                                           modules, standardise, once);
+                                           modules, standardise_of(file), once);
     const Net& net = trained.net;
     if (examples.features != net.input_width()) {
       const bool target = choice.target.empty() && examples.features == net.input_width() + 1;
@@ -98,7 +56,7 @@ Predictions predict_all(const PredictChoice& choice, const SafeTensors& file,
                        choice.weights, net.input_width(),
                        target && choice.x.empty() ? "; --target names one that is none" : "");
     }
-    const Standardiser units = units_of_weights(trained, standardise, choice, examples);
+    const Standardiser units = units_of_weights(file, choice.weights, net.input_width());
     std::vector<double> values = units.y_in_own_units(
         net.predict(units.inputs(examples, context.device)).to_vector<double>());
     const auto lost = std::find_if_not(values.begin(), values.end(),

@@ -213,7 +213,7 @@ std::vector<double> predictions(const RegressionTask& task, const Predictor& pre
   return result;
 }
 
-int run_regress(const RegressChoice& choice, Context& context) {
+int run_regress(RegressChoice choice, Context& context) {
   check_choice(choice);
   const OutputFolder folder(context.options.out.empty() ? "out/regress" : context.options.out);
   const RegressionTask task(choice.regression, context);

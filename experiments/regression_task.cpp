@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "feature_names.h"
+#include "net_inputs.h"
 #include "text_table.h"
 
 namespace keel {
@@ -12,6 +14,35 @@ RegressionOptions options_of(const RegressionChoice& choice) {
   options.ridge = {choice.ridge, choice.ridge_relative};
   options.factor = choice.kernel.element();
   return options;
+}
+
+// What --weights holds, if it was given, and what it says that the options do not.
+std::optional<SafeTensors> completed(RegressionChoice& choice) {
+  std::optional<SafeTensors> weights = completed(choice.kernel);
+  const std::string own = weights ? standardise_of(*weights) : "";
+  if (choice.standardise.empty()) choice.standardise = own.empty() ? "x" : own;
+  // Units that the net was not trained in would make another function of it.
+  check(own.empty() || (own == "none") == (choice.standardise == "none"), "standardise",
+        "{} is of a net that keel trained with --standardise {}, got {}", choice.kernel.weights,
+        shown(own), choice.standardise);
+  return weights;
+}
+
+// The net takes features in the order of its training.
+void check_names(const SafeTensors& weights, const RegressionChoice& choice, const Table& table,
+                 const Examples& training) {
+  const std::vector<std::string> wanted = names_of_features(weights, choice.kernel.weights);
+  if (wanted.empty() || table.names.empty() || training.names == wanted) return;
+  const auto quoted = [](const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& name : names)
+      all += fmt::format("{}'{}'", all.empty() ? "" : ", ", shown(name));
+    return all;
+  };
+  throw DataError(choice.data,
+                  fmt::format("line 1: got the features {}, wanted those of {}: {}",
+                              quoted(training.names), choice.kernel.weights, quoted(wanted)),
+                  1);
 }
 
 std::string plan_line(const MemoryPlan& plan, std::int64_t rows) {
@@ -33,10 +64,11 @@ void declare_regression(CLI::App& app, RegressionChoice& choice) {
                  "column to predict: its name, or its number from 0, -1 the last")
       ->required();
   declare_ignore(app, choice.ignore);
-  app.add_option("--standardise", choice.standardise,
-                 "none, x or xy: by mean and population deviation of the training rows")
-      ->check(one_of({"none", "x", "xy"}))
-      ->capture_default_str();
+  app.add_option(
+         "--standardise", choice.standardise,
+         "none, x or xy: by mean and population deviation of the training rows (default: x, "
+         "or as the net of --weights was trained; its x keeps the units of that)")
+      ->check(one_of({"none", "x", "xy"}));
   auto* ridge = app.add_option("--ridge", choice.ridge, "added to the kernel's diagonal")
                     ->check(check_not_negative)
                     ->capture_default_str();
@@ -46,17 +78,23 @@ void declare_regression(CLI::App& app, RegressionChoice& choice) {
       ->excludes(ridge);
 }
 
-RegressionTask::RegressionTask(const RegressionChoice& choice, const Context& context)
+RegressionTask::RegressionTask(RegressionChoice& choice, const Context& context)
     : choice_(choice),
       context_(context),
+      weights_(completed(choice)),
       table_(read_table(choice.data, 1, ignored_columns(choice.ignore))),
       training_(training_examples(table_, choice.target)),
       standardiser_(parse_standardise(choice.standardise), training_) {
-  check_kernel(choice.kernel);
   const Spec spec = parse_spec(choice.kernel.net);
   check(spec.back().width == 1, "net", "got a net of {} outputs, wanted dense(1) at its end",
         spec.back().width);
-  kernel_ = make_kernel(choice.kernel, training_.features, context);
+  kernel_ = make_kernel(choice.kernel, training_.features, weights_, context);
+  if (weights_) {
+    check_names(*weights_, choice, table_, training_);
+    if (standardise_of(*weights_) != "")
+      standardiser_ = standardiser_.with_x_of(
+          units_of_weights(*weights_, choice.kernel.weights, training_.features));
+  }
   for (std::int64_t feature : standardiser_.constant_features())
     context.note(
         fmt::format("note: feature {} never changes in {}", training_.names[feature], choice.data));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace keel {
 
 struct RegressionChoice {
   KernelChoice kernel;
-  std::string data, target, standardise = "x";
+  std::string data, target, standardise;  ///< "": as the net of --weights was trained, or x
   std::vector<std::string> ignore{};
   double ridge = 0, ridge_relative = 0;
 };
@@ -25,7 +26,8 @@ void declare_regression(CLI::App& app, RegressionChoice& choice);
 /// The training rows, read, checked and standardised, and the kernel; nothing is solved yet.
 class RegressionTask {
  public:
-  RegressionTask(const RegressionChoice& choice, const Context& context);
+  /// What the options leave open in `choice`, which must outlive it, is as --weights say.
+  RegressionTask(RegressionChoice& choice, const Context& context);
 
   const Table& table() const { return table_; }
   const Examples& training() const { return training_; }
@@ -48,6 +50,7 @@ class RegressionTask {
  private:
   const RegressionChoice& choice_;
   const Context& context_;
+  std::optional<SafeTensors> weights_;
   Table table_;
   Examples training_;
   Standardiser standardiser_;

@@ -176,12 +176,4 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
   return result;
 }
 
-Standardiser units_of_file(const TrainedNet& trained, const std::string& path) {
-  Standardiser units = Standardiser::of_columns(trained.columns, path);
-  check<ShapeError>(units.features() == trained.net.input_width(), "weights",
-                    "{} has the units of {} features and a net of {}, wanted as many", path,
-                    units.features(), trained.net.input_width());
-  return units;
-}
-
 }  // namespace keel

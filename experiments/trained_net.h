@@ -37,8 +37,4 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
                        const std::vector<std::string>& modules, const std::string& standardise,
                        const Context& context);
 
-/// The units of `columns`, which the file has. Throws keel::Error where these are not of as many
-/// features as the net.
-Standardiser units_of_file(const TrainedNet& trained, const std::string& path);
-
 }  // namespace keel

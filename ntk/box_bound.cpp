@@ -23,11 +23,14 @@ double side_of(std::size_t end) { return end % 2 == 0 ? 1 : -1; }
 
 BoxBound::BoxBound(const Net& net, const NetBoundOptions& options) {
   if (options.boxes == 0) return;
+  progress_ = options.progress;
+  stop_ = options.stop;
   region_ = box_region(net, options);
   if (!region_) return;
   if (!options.boxes && net.input_width() > kMostFeatures) return;
   const bool few = net.input_width() <= kFewFeatures;
   always_ = few || options.all_boxes;
+  long_ = options.all_boxes && !few;
   const auto outputs = static_cast<std::size_t>(net.output_width());
   const double all = options.boxes
                          ? static_cast<double>(*options.boxes)
@@ -46,14 +49,33 @@ BoxBound::BoxBound(const Net& net, const NetBoundOptions& options) {
         std::all_of(ends_.begin(), ends_.end(), [this](const End& end) { return flat(end); }))
       break;
     for (std::size_t end = 0; end < ends_.size(); ++end)
-      ends_[end].go_on(static_cast<std::int64_t>(static_cast<double>(first) / part), near(end / 2));
+      look(end, static_cast<std::int64_t>(static_cast<double>(first) / part));
+    cut();
   }
 }
 
-void BoxBound::End::go_on(std::int64_t boxes, double near) {
-  bound_before = cuts.bound();
-  boxes_before = cuts.boxes();
-  cuts.go_on(boxes, near);
+void BoxBound::look(std::size_t end, std::int64_t boxes) {
+  End& one = ends_[end];
+  one.bound_before = one.cuts.bound();
+  one.boxes_before = one.cuts.boxes();
+  one.wanted = boxes;
+}
+
+// All ends to the boxes of their looks, some of each in turn, so that whoever waits sees an
+// interval close in from both sides.
+void BoxBound::cut() {
+  constexpr std::int64_t kTurn = 512;
+  for (bool cuts = true; cuts;) {
+    cuts = false;
+    for (std::size_t end = 0; end < ends_.size(); ++end) {
+      BoxCuts& of = ends_[end].cuts;
+      const std::int64_t before = of.boxes(), wanted = ends_[end].wanted;
+      if (before >= wanted || raised(stop_)) continue;
+      of.go_on(std::min(before + kTurn, wanted), near(end / 2));
+      cuts = cuts || of.boxes() > before;
+      if (progress_) progress_(outputs(), boxes());
+    }
+  }
 }
 
 bool BoxBound::flat(const End& end) const {
@@ -85,32 +107,46 @@ bool BoxBound::may_pass(const End& end, double proved) const {
   return !(gap * std::pow(static_cast<double>(most_) / boxes, -power) > proved - found);
 }
 
-// Anew at each look.
-void BoxBound::go_on(std::size_t end, double proved) {
-  End& one = ends_[end];
-  const double at_least = near(end / 2);
-  for (std::int64_t before = -1; before < one.cuts.boxes() && one.cuts.boxes() < most_;) {
-    if (one.cuts.bound() <= one.cuts.found() + at_least || !may_pass(one, proved)) return;
-    before = one.cuts.boxes();
-    const double next = kPart * static_cast<double>(before);
-    one.go_on(next < static_cast<double>(most_) ? static_cast<std::int64_t>(next) : most_,
-              at_least);
+// Of each end below `proved`, anew at each look.
+void BoxBound::go_on_within(const std::vector<double>& proved) {
+  const auto next = [](std::int64_t boxes, std::int64_t most) {
+    const double more = kPart * static_cast<double>(boxes);
+    return more < static_cast<double>(most) ? static_cast<std::int64_t>(more) : most;
+  };
+  std::vector<std::int64_t> before(ends_.size(), -1);  // boxes at the last look
+  for (bool looks = true; looks;) {
+    looks = false;
+    for (std::size_t end = 0; end < ends_.size(); ++end) {
+      const BoxCuts& of = ends_[end].cuts;
+      if (of.boxes() <= before[end] || of.boxes() >= most_ ||
+          of.bound() <= of.found() + near(end / 2) || !may_pass(ends_[end], proved[end]))
+        continue;
+      before[end] = of.boxes();
+      look(end, next(of.boxes(), most_));
+      looks = true;
+    }
+    cut();
   }
 }
 
 void BoxBound::close() {
-  for (std::size_t end = 0; end < ends_.size(); ++end)
-    if (!may_pass(ends_[end], ends_[end].cuts.found() + near(end / 2))) return;
-  for (std::size_t end = 0; end < ends_.size(); ++end)
-    go_on(end, ends_[end].cuts.found() + near(end / 2));
+  if (long_) return;
+  std::vector<double> proved;
+  for (std::size_t end = 0; end < ends_.size(); ++end) {
+    proved.push_back(ends_[end].cuts.found() + near(end / 2));
+    if (!may_pass(ends_[end], proved[end])) return;
+  }
+  go_on_within(proved);
 }
 
 void BoxBound::go_on(const std::vector<Interval>& outputs) {
+  std::vector<double> wanted;
   for (std::size_t end = 0; end < ends_.size(); ++end) {
     const Interval& of = outputs[end / 2];
     const double proved = side_of(end) > 0 ? of.high : -of.low, found = ends_[end].cuts.found();
-    go_on(end, found + kWorth * (proved - found));
+    wanted.push_back(found + kWorth * (proved - found));
   }
+  go_on_within(wanted);
 }
 
 std::vector<Interval> BoxBound::outputs() const {

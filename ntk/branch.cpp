@@ -104,7 +104,8 @@ TailDual::Value branch(const BranchProblem& problem, const Descent& whole) {
     pieces.push_back(std::move(piece));
     std::push_heap(pieces.begin(), pieces.end(), tighter);
   };
-  for (std::int64_t seen = 0; seen + 2 <= problem.pieces && !pieces[0].whole;) {
+  for (std::int64_t seen = 0;
+       seen + 2 <= problem.pieces && !pieces[0].whole && !raised(problem.steps.stop);) {
     const std::size_t count =
         std::min({kAtOnce, pieces.size(), static_cast<std::size_t>((problem.pieces - seen) / 2)});
     std::vector<Piece> taken(count), parts(2 * count);

@@ -106,7 +106,7 @@ Descent minimise(const TailDual& dual, const Vector& v, double constant, const S
   Descent best{dual(v, constant, x, kCoarse, gradient, also), x};
   // Of multipliers that move at every step, and of those that do not.
   double fades[2] = {1, 1}, square_fades[2] = {1, 1};
-  for (std::int64_t step = 0; step < steps.count; ++step) {
+  for (std::int64_t step = 0; step < steps.count && !raised(steps.stop); ++step) {
     const double part = static_cast<double>(step) / static_cast<double>(steps.count);
     const double length = longest * std::pow(kLast / longest, part);
     const bool couples = step % steps.to_couplings == 0;

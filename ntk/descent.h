@@ -1,6 +1,7 @@
 // Descent on a dual's multipliers: wherever it stops there is a bound.
 #pragma once
 
+#include "../core/work_progress.h"
 #include "tail_dual.h"
 
 namespace keel {
@@ -14,6 +15,7 @@ struct Descent {
 /// those takes an eigendecomposition.
 struct DescentSteps {
   std::int64_t count = 0, to_couplings = 1;
+  StopFlag stop = nullptr;  ///< once it is raised there are no more
 };
 
 /// The least bound of constant + v . phi(z) that `steps` of descent find, and then at

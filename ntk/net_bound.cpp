@@ -95,9 +95,14 @@ NetBound bound_net(const Net& net, const NetBoundOptions& options) {
   std::optional<TailSum> within, of_all;
   if (!all) within = tail_sum_within(net, options.within, options.ranges, options.narrow);
   if (anywhere) of_all = tail_sum_of(net, options.narrow);
-  BoxBound boxes(net, options);
-  boxes.close();
   NetBound bound;
+  NetBoundOptions of_boxes = options;
+  if (options.progress)
+    of_boxes.progress = [&](const std::vector<Interval>& outputs, std::int64_t count) {
+      options.progress(bound.outputs.empty() ? outputs : common(outputs, bound.outputs), count);
+    };
+  BoxBound boxes(net, of_boxes);
+  boxes.close();
   if (boxes.closed()) {
     bound = described(within ? *within : *of_all);
     bound.outputs = boxes.outputs();

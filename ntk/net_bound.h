@@ -5,13 +5,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "../core/work_progress.h"
 #include "../nn/net.h"
 #include "interval.h"
 
 namespace keel {
+
+/// Told, as boxes are cut, of each output's interval by what has been proved until then, and of how
+/// many boxes there are.
+using BoundProgress = std::function<void(const std::vector<Interval>& outputs, std::int64_t boxes)>;
 
 struct NetBoundOptions {
   /// Of inputs with |x| <= within alone: of these any net has a bound.
@@ -33,6 +39,8 @@ struct NetBoundOptions {
   /// some seconds, but of more than 24 features none.
   std::optional<std::int64_t> boxes = 0;
   bool all_boxes = false;  ///< whatever a look says; of up to three features that is so anyway
+  BoundProgress progress{};
+  StopFlag stop = nullptr;  ///< once it is raised, what has been proved by then is all
 };
 
 /// How near to what an output reaches is next to it: of the distance between its least and largest

@@ -41,6 +41,7 @@ class Searcher {
   }
 
   const Found& best() const { return best_; }
+  bool stopped() const { return raised(options_.stop); }
 
   /// x moved by `length` along `direction`, and brought back to the ball and the ranges where it
   /// left them.
@@ -138,7 +139,8 @@ std::vector<Climber> climbers_of(Searcher& searcher, const SearchRays& rays, std
     });
     best.resize(std::min(best.size(), static_cast<std::size_t>(count)));
   };
-  for (std::size_t begin = 0; begin < rays.size(); begin += kAtOnce) {
+  for (std::size_t begin = 0; begin < rays.size() && !(begin > 0 && searcher.stopped());
+       begin += kAtOnce) {
     std::vector<Point> points;
     for (std::size_t i = begin; i < std::min(begin + kAtOnce, rays.size()); ++i)
       points.push_back(rays.at(i));
@@ -173,7 +175,7 @@ void climb(Searcher& searcher, std::vector<Climber> climbers, std::int64_t steps
   };
   std::vector<Moments> moments(climbers.size());
   double fade = 1, square_fade = 1;
-  for (std::int64_t step = 0; step < steps && !climbers.empty(); ++step) {
+  for (std::int64_t step = 0; step < steps && !climbers.empty() && !searcher.stopped(); ++step) {
     const double part = static_cast<double>(step) / static_cast<double>(steps),
                  share = first * std::pow(kLast / first, part);
     fade *= kMean;

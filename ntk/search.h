@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../core/tensor.h"
+#include "../core/work_progress.h"
 #include "interval.h"
 
 namespace keel {
@@ -34,6 +35,7 @@ struct SearchOptions {
                                   ///< kManyCoordinates on
   std::int64_t steps = 200;       ///< of each climber
   std::uint64_t seed = 0;
+  StopFlag stop = nullptr;  ///< once it is raised, what has been found by then is all
 };
 
 struct Found {

@@ -86,8 +86,8 @@ class TailBounds {
     const bool last = l == tail_.activations.size();
     const std::size_t cols = static_cast<std::size_t>(map.inputs), ends = 2 * map.bias.size();
     const std::int64_t pace = steps_to_couplings(l, ends);
-    const DescentSteps steps{last ? options_.steps : options_.unit_steps, pace},
-        image_steps{last ? options_.image_steps : options_.unit_image_steps, pace};
+    const DescentSteps steps{last ? options_.steps : options_.unit_steps, pace, options_.stop},
+        image_steps{last ? options_.image_steps : options_.unit_image_steps, pace, options_.stop};
     // One layer's dual has next to no gap that cutting its units would close.
     const std::int64_t pieces =
         last && l > 1 ? options_.pieces / static_cast<std::int64_t>(ends) : 0;
@@ -127,7 +127,7 @@ class TailBounds {
                              .constant = 0,
                              .rank = rows_.rank(),
                              .pieces = pieces,
-                             .steps = {options_.piece_steps, pace}},
+                             .steps = {options_.piece_steps, pace, options_.stop}},
                             descents[end]);
       }
       // What the map itself lost when it was multiplied out, beside what the dual knows of it.

@@ -44,7 +44,8 @@ TEST_CASE("predict: features go by their names, whatever else the table holds, i
   Named given;
   CHECK(read_safetensors(given.weights).metadata.at(kFeaturesKey) ==
         "[\"height, m\",\"breite ü\"]");
-  const std::string note = "note: no features of " + given.weights + ", and left out: ";
+  const std::string note = "note: " + given.folder / "new.csv" + ": no features of " +
+                           given.weights + ", and left out: ";
   const std::string wanted = given.predicted("\"height, m\",breite ü\n1,250\n2,333\n", "");
   CHECK(std::count(wanted.begin(), wanted.end(), '\n') == 3);
   CHECK(given.predicted("breite ü,\"height, m\"\n250,1\n333,2\n", "") == wanted);

@@ -11,6 +11,7 @@
 
 #include "../../core/random.h"
 #include "../../experiments/npy.h"
+#include "../../nn/weights.h"
 #include "helpers.h"
 
 namespace keel {
@@ -74,6 +75,31 @@ TEST_CASE("watch: Ctrl-C ends a regression with one line and 130, and leaves not
     CHECK_FALSE(std::filesystem::exists(folder / "p.csv"));
     CHECK_FALSE(std::filesystem::exists(folder / "out"));
   }
+}
+
+TEST_CASE("watch: Ctrl-C ends certify of a net early, and what it has by then is written") {
+  const TemporaryFolder folder;
+  const std::string net = "dense(16) layernorm relu dense(16) relu dense(1)";
+  save_weights(Net(net, 6, {.seed = 3}), folder / "w.safetensors");
+  const auto certify = [&](const char* boxes) {
+    return run_keel({"certify", "--mode", "trained", "--net", net, "--weights",
+                     folder / "w.safetensors", "--boxes", boxes, "--out", folder / "out",
+                     "--device", "cpu"});
+  };
+  const Ran whole = certify("0");
+  REQUIRE(whole.code == 0);
+  const double most = json_of(folder / "out/summary.json")["largest_found"];
+  std::filesystem::remove_all(folder / "out");
+  const CtrlC ctrl_c;
+  const Ran ran = certify("1000000000");
+  CHECK(ran.code == 130);
+  CHECK(ran.err == "keel: stopped: what was proved and found until then holds, and is written\n");
+  CHECK(ran.out.starts_with("proved: f(x) is never outside"));
+  const auto summary = json_of(folder / "out/summary.json");
+  CHECK(summary["stopped"] == true);
+  CHECK(summary["bounded"] == true);
+  CHECK(summary["bound"].get<double>() >= most);
+  CHECK(summary["largest_found"].get<double>() > 0);
 }
 
 TEST_CASE("watch: Ctrl-C ends a kernel, computed or half written, and leaves no file") {

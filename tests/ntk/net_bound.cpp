@@ -73,7 +73,9 @@ void check_bounds(const Specs& specs, std::uint64_t seed) {
         if (test::kSanitized && phi != "relu" && !(other && width <= 3)) continue;
         const Net net = random_net(spec, inputs, seed);
         NetBoundOptions options;
-        options.steps = options.unit_steps = options.image_steps = options.unit_image_steps = 30;
+        options.steps = options.unit_steps = options.image_steps = options.unit_image_steps =
+            options.piece_steps = 30;
+        options.pieces = 8;  // a few cuts of each kind: how much they gain is branch's to say
         const NetBound narrow = bound_net(net, options);
         options.narrow = false;
         const NetBound whole = bound_net(net, options);

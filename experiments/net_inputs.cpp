@@ -1,0 +1,64 @@
+#include "net_inputs.h"
+
+#include "feature_names.h"
+#include "npy.h"
+
+namespace keel {
+namespace {
+
+std::string metadata_of(const SafeTensors& file, const char* key) {
+  const auto written = file.metadata.find(key);
+  return written == file.metadata.end() ? "" : written->second;
+}
+
+}  // namespace
+
+Examples array_inputs(const std::string& path, const char* command) {
+  Tensor x = read_npy(path);
+  if (x.rank() == 1) x = x.reshape({x.size(0), 1});
+  check<ShapeError>(x.rank() == 2 && x.size(1) >= 1, command, "{} holds {}, wanted [n, features]",
+                    path, x.shape());
+  Examples examples;
+  examples.rows = x.size(0);
+  examples.features = x.size(1);
+  examples.x = x.to_vector<double>();
+  return examples;
+}
+
+Examples table_inputs(const std::string& path, const std::string& target,
+                      const std::vector<std::string>& ignore, const SafeTensors& file,
+                      const std::string& weights, const Context& context) {
+  const NamedFeatures named(names_of_features(file, weights), weights, target);
+  const Table table = read_table(path, 1, named.ignored(ignored_columns(ignore)));
+  if (!named.apply_to(table)) {
+    if (file.metadata.contains(kFeaturesKey))
+      context.note(fmt::format(
+          "note: {} {}: features are taken in their order", path,
+          table.names.empty() ? "has no header" : "has a header in which names repeat"));
+    return target.empty() ? without_target(table) : training_examples(table, target);
+  }
+  Examples examples = named.examples(table);
+  if (const std::string others = named.others(table); !others.empty())
+    context.note(
+        fmt::format("note: {}: no features of {}, and left out: {}", path, weights, others));
+  return examples;
+}
+
+std::vector<std::string> names_of_features(const SafeTensors& file, const std::string& weights) {
+  return names_of_features(metadata_of(file, kFeaturesKey), weights);
+}
+
+std::string standardise_of(const SafeTensors& file) { return metadata_of(file, kStandardiseKey); }
+
+Standardiser units_of_weights(const SafeTensors& file, const std::string& weights,
+                              std::int64_t features) {
+  const std::string standardise = standardise_of(file), columns = metadata_of(file, kColumnsKey);
+  if (standardise.empty() || standardise == "none") return Standardiser::none(features);
+  check(!columns.empty(), "weights",
+        "{} is of a net that keel trained with --standardise {} and does not say by what: wanted "
+        "{} in its metadata",
+        weights, shown(standardise), kColumnsKey);
+  return Standardiser::of_columns(columns, weights, features);
+}
+
+}  // namespace keel

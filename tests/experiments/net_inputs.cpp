@@ -1,0 +1,161 @@
+// keel ntk and regress of weights that keel trained: x in the units of their training.
+#include "../../experiments/net_inputs.h"
+
+#include <filesystem>
+
+#include "../../experiments/npy.h"
+#include "trained.h"
+
+namespace keel {
+namespace {
+
+// The kernel of a trained net's weights at x, as it is or as a table.
+std::vector<double> kernel_at(const Trained& net, const std::string& x, const std::string& note,
+                              const std::string& weights) {
+  const Ran ran = run_keel({"ntk", "--mode", "empirical", "--weights", weights, "--x1", x, "--save",
+                            net.folder / "k.npy", "--out", net.folder / "ntk", "--device", "cpu"});
+  CHECK(ran.code == 0);
+  CHECK(ran.err == note);
+  return read_npy(net.folder / "k.npy").to_vector<double>();
+}
+
+// The same weights, of which nothing is known but their SPEC.
+std::string without_units(const Trained& net) {
+  SafeTensors content = read_safetensors(net.weights);
+  for (const char* key : {"keel.standardise", "keel.columns", "keel.features"})
+    content.metadata.erase(key);
+  write_safetensors(net.folder / "bare.safetensors", content);
+  return net.folder / "bare.safetensors";
+}
+
+const char* const kTwoRows = "a,b\n0.5,-1\n2,0.25\n";
+
+TEST_CASE("ntk: of weights that keel trained x is in the units of their training") {
+  for (const std::string standardise : {"none", "x", "xy"}) {
+    CAPTURE(standardise);
+    const Trained net("dense(4) layernorm relu dense(1)", standardise.c_str());
+    const SafeTensors file = read_safetensors(net.weights);
+    const Standardiser units = units_of_weights(file, net.weights, 2);
+    CHECK(units.moves_x() == (standardise != "none"));
+    Examples rows;
+    rows.rows = rows.features = 2;
+    rows.x = {0.5, -1, 2, 0.25};
+    write_npy(net.folder / "own.npy", Tensor::from(rows.x, {2, 2}));
+    write_npy(net.folder / "moved.npy", Tensor::from(units.x(rows), {2, 2}));
+    const std::string bare = without_units(net);
+    const auto wanted = kernel_at(net, net.folder / "moved.npy", "", bare);
+    CHECK(kernel_at(net, net.folder / "own.npy", "", net.weights) == wanted);
+    CHECK(json_of(net.folder / "ntk/summary.json")["standardise"] ==
+          (standardise == "none" ? "none" : "x"));
+    CHECK((kernel_at(net, net.folder / "own.npy", "", bare) == wanted) == (standardise == "none"));
+    // A table's columns go by their names, and others are told of.
+    CHECK(kernel_at(net, net.folder.file("t.csv", kTwoRows), "", net.weights) == wanted);
+    const std::string other = net.folder.file("o.csv", "b,day,a\n-1,mon,0.5\n0.25,tue,2\n");
+    CHECK(
+        kernel_at(net, other,
+                  "note: " + other + ": no features of " + net.weights + ", and left out: 'day'\n",
+                  net.weights) == wanted);
+  }
+}
+
+TEST_CASE("regress: of weights that keel trained x is in the units of their training") {
+  const Trained net("dense(4) layernorm relu dense(1)", "x");
+  const std::string saved = net.folder / "p.csv";
+  const auto regress = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"regress", "--mode", "empirical", "--ridge", "0.1", "--save", saved,
+                               "--out", net.folder / "out", "--device", "cpu", "--quiet"});
+    return run_keel(more);
+  };
+  const auto predicted = [&](std::vector<std::string> more) {
+    CHECK(regress(std::move(more)).code == 0);
+    return content_of(saved);
+  };
+  const std::string test = net.folder.file("new.csv", kTwoRows), bare = without_units(net),
+                    spec = net.spec;
+  // The table of the training has its units anyway.
+  const std::string wanted =
+      predicted({"--weights", net.weights, "--data", net.table, "--target", "y", "--test", test});
+  CHECK(predicted({"--net", spec, "--weights", bare, "--data", net.table, "--target", "y", "--test",
+                   test}) == wanted);
+  // Of another table x is in those, too: as if it had been moved by hand.
+  const SafeTensors file = read_safetensors(net.weights);
+  const Standardiser units = units_of_weights(file, net.weights, 2);
+  const std::vector<double> x = {3, 1, -2, 0.5, 1, 7, 0.5, -1, 2, 0.25};
+  Examples rows;
+  rows.rows = 5;
+  rows.features = 2;
+  rows.x = x;
+  const std::vector<double> moved = units.x(rows);
+  const auto table = [&](const char* name, const std::vector<double>& at) {
+    std::string data = "a,b,y\n", five = "a,b\n";
+    for (std::size_t i = 0; i < 5; ++i) {
+      const std::string line = fmt::format("{},{}", at[2 * i], at[2 * i + 1]);
+      (i < 3 ? data : five) += i < 3 ? fmt::format("{},{}\n", line, 40 + 5 * i) : line + "\n";
+    }
+    net.folder.file(fmt::format("{}.csv", name), data);
+    net.folder.file(fmt::format("{}_test.csv", name), five);
+    return std::pair(net.folder / fmt::format("{}.csv", name),
+                     net.folder / fmt::format("{}_test.csv", name));
+  };
+  const auto [own, own_test] = table("own", x);
+  const auto [by_hand, by_hand_test] = table("hand", moved);
+  CHECK(predicted({"--weights", net.weights, "--data", own, "--target", "y", "--test", own_test}) ==
+        predicted({"--weights", bare, "--data", by_hand, "--target", "y", "--test", by_hand_test,
+                   "--standardise", "none"}));
+  CHECK(json_of(net.folder / "out/summary.json")["net"] == spec);
+}
+
+TEST_CASE("ntk and regress: units and names of weights that do not fit are refused") {
+  const Trained net("dense(4) layernorm relu dense(1)", "x");
+  const auto refused = [&](std::vector<std::string> more, const std::string& what) {
+    more.insert(more.end(), {"--mode", "empirical", "--out", net.folder / "out", "--device", "cpu",
+                             "--save", net.folder / "never"});
+    const Ran ran = run_keel(more);
+    CHECK(ran.code == 1);
+    CHECK(ran.err == "keel: " + what + "\n");
+    CHECK(!std::filesystem::exists(net.folder / "never"));
+  };
+  const std::vector<std::string> regress = {"regress",  "--weights", net.weights,
+                                            "--target", "y",         "--data"};
+  const auto of = [&](const std::string& data, std::vector<std::string> more = {}) {
+    std::vector<std::string> all = regress;
+    all.push_back(data);
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  refused(of(net.table, {"--standardise", "none"}),
+          "standardise: " + net.weights +
+              " is of a net that keel trained with --standardise x, got none");
+  const std::string swapped = net.folder.file("s.csv", "b,a,y\n1,2,3\n4,5,6\n");
+  refused(of(swapped), swapped + ": line 1: got the features 'b', 'a', wanted those of " +
+                           net.weights + ": 'a', 'b'");
+  // One that says that it has units, and not which; and those of another net.
+  SafeTensors content = read_safetensors(net.weights);
+  content.metadata["keel.columns"] = "[[0,1],[0,1]]";
+  const std::string other = net.folder / "other.safetensors";
+  write_safetensors(other, content);
+  refused({"ntk", "--weights", other, "--x1", net.folder.file("t.csv", kTwoRows)},
+          "weights: " + other + " has the units of 1 features and a net of 2, wanted as many");
+  content.metadata.erase("keel.columns");
+  write_safetensors(other, content);
+  refused({"ntk", "--weights", other, "--x1", net.folder / "t.csv"},
+          "weights: " + other +
+              " is of a net that keel trained with --standardise x and does not say by what: "
+              "wanted keel.columns in its metadata");
+}
+
+TEST_CASE("ntk and regress: without weights that say it, --net is required") {
+  const TemporaryFolder folder;
+  const std::string x = folder.file("t.csv", kTwoRows);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"ntk", "--x1", x, "--save", folder / "k.npy"},
+        {"regress", "--data", x, "--target", "b"},
+        {"certify", "--data", x, "--target", "b"}}) {
+    const Ran ran = run_keel(command);
+    CHECK(ran.code == 2);
+    CHECK(ran.err == "keel: usage: --net is required\n");
+  }
+}
+
+}  // namespace
+}  // namespace keel
