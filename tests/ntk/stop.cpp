@@ -56,6 +56,29 @@ TEST_CASE("net_bound: stopped at any time, what has been proved by then holds") 
   }
 }
 
+TEST_CASE(
+    "net_bound: stopped at once, nothing is tightened; of many features the dual comes first") {
+  const Net net = random_net("dense(8) layernorm relu dense(8) relu dense(1)", 6, 21);
+  const auto in = [](const Interval& of, const Interval& wider) {
+    return of.low >= wider.low && of.high <= wider.high;
+  };
+  std::vector<Interval> told;
+  const Interval none = bound_until(net, 0, {.pieces = 0}, told).outputs[0],
+                 pieces = bound_until(net, 0, {.pieces = 32}, told).outputs[0],
+                 descended = bound_net(net, {.pieces = 0}).outputs[0],
+                 dual = bound_net(net).outputs[0];
+  CHECK(pieces.low == none.low);
+  CHECK(pieces.high == none.high);
+  CHECK(in(descended, none));
+  CHECK(descended.high - descended.low < 0.99 * (none.high - none.low));
+  // Behind the first looks, at which the dual is there.
+  const Interval stopped =
+      bound_until(net, 9000, {.boxes = 1000000, .all_boxes = true}, told).outputs[0];
+  CHECK(in(stopped, dual));
+  CHECK(!in(told.front(), dual));
+  CHECK(in(told.back(), dual));
+}
+
 TEST_CASE("box_bound: it closes in on both ends at once, and who watches changes nothing") {
   const Net net = random_net("dense(8) layernorm relu dense(8) relu dense(1)", 6, 21);
   const Interval any{-kInfinity, kInfinity};
