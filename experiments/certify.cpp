@@ -14,6 +14,7 @@
 #include "output.h"
 #include "progress_bar.h"
 #include "regression_task.h"
+#include "standardiser.h"
 #include "statistics.h"
 #include "text_table.h"
 #include "trained_net.h"
@@ -220,8 +221,7 @@ int run_weights(const CLI::App& app, TrainedChoice choice, Context& context) {
     }
     choice.net = net_of(choice.net, file, choice.weights);
     if (choice.member >= 0) file = member_of(file, choice.member, choice.weights);
-    if (choice.standardise.empty()) choice.standardise = standardise_of(file);
-    if (choice.standardise.empty()) choice.standardise = "x";
+    choice.standardise = standardise_by(choice.standardise, file);
     return run_trained(file, choice, context);
   } catch (const UsageError&) {
     throw;

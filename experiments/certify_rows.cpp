@@ -5,6 +5,7 @@
 
 #include "../ntk/length.h"
 #include "feature_names.h"
+#include "standardiser.h"
 
 namespace keel {
 

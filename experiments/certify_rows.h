@@ -2,6 +2,7 @@
 #pragma once
 
 #include "certify_trained.h"
+#include "standardiser.h"
 #include "trained_net.h"
 
 namespace keel {

@@ -6,8 +6,8 @@
 
 #include "../ntk/certificate.h"
 #include "command.h"
-#include "examples.h"
 #include "interrupt.h"
+#include "standardiser.h"
 
 namespace keel {
 

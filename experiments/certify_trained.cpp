@@ -12,6 +12,7 @@
 #include "largest_output.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "standardiser.h"
 #include "statistics.h"
 #include "trained_net.h"
 

@@ -5,6 +5,7 @@
 
 #include "../ntk/tail_sum.h"
 #include "certify_rows.h"
+#include "standardiser.h"
 #include "text_table.h"
 
 namespace keel {

@@ -7,6 +7,7 @@
 
 #include "../ntk/net_bound.h"
 #include "certify_trained.h"
+#include "standardiser.h"
 
 namespace keel {
 

@@ -13,6 +13,7 @@
 #include "certify_rows.h"
 #include "progress_bar.h"
 #include "reproduce.h"
+#include "standardiser.h"
 #include "statistics.h"
 #include "text_table.h"
 #include "toy_figure.h"

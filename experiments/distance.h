@@ -26,7 +26,7 @@ std::vector<DistanceNet> distance_nets(std::int64_t width);
 struct DistanceOptions {
   std::int64_t seeds = 1, epochs = 3000, rows = 300, width = 64;
   std::vector<double> within;  ///< distances |x|, in ascending order
-  std::int64_t steps = 1000;   ///< of the bounds' descent
+  std::int64_t steps = 1000;   ///< of the bounds' descent, its others in proportion
   std::int64_t boxes = 60000;  ///< that x is cut in, for each bound
   std::uint64_t first_seed = 0;
   Device device{};

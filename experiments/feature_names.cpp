@@ -32,6 +32,13 @@ std::vector<std::string> names_of_features(const std::string& text, const std::s
   return names;
 }
 
+std::string quoted_names(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names)
+    all += fmt::format("{}'{}'", all.empty() ? "" : ", ", shown(name));
+  return all;
+}
+
 bool NamedFeatures::apply_to(const Table& table) const {
   return !names_.empty() && !table.names.empty() && differ(table.names);
 }
@@ -78,13 +85,12 @@ Examples NamedFeatures::examples(const Table& table) const {
 
 std::string NamedFeatures::others(const Table& table) const {
   const std::int64_t target = target_in(table);
-  std::string all;
+  std::vector<std::string> others;
   for (std::int64_t col = 0; col < table.cols; ++col) {
     const std::string& name = table.names[static_cast<std::size_t>(col)];
-    if (col != target && !is_feature(name))
-      all += fmt::format("{}'{}'", all.empty() ? "" : ", ", shown(name));
+    if (col != target && !is_feature(name)) others.push_back(name);
   }
-  return all;
+  return quoted_names(others);
 }
 
 }  // namespace keel

@@ -19,6 +19,9 @@ std::string feature_names(const Table& table, const Examples& examples);
 /// it.
 std::vector<std::string> names_of_features(const std::string& text, const std::string& weights);
 
+/// 'a', 'b' ...
+std::string quoted_names(const std::vector<std::string>& names);
+
 /// How a table is read whose features have these names: by them where it has a header without
 /// repetitions, so that all others may hold anything; else by place.
 class NamedFeatures {

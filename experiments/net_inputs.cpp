@@ -50,6 +50,12 @@ std::vector<std::string> names_of_features(const SafeTensors& file, const std::s
 
 std::string standardise_of(const SafeTensors& file) { return metadata_of(file, kStandardiseKey); }
 
+std::string standardise_by(const std::string& given, const SafeTensors& file) {
+  if (!given.empty()) return given;
+  const std::string own = standardise_of(file);
+  return own.empty() ? "x" : own;
+}
+
 Standardiser units_of_weights(const SafeTensors& file, const std::string& weights,
                               std::int64_t features) {
   const std::string standardise = standardise_of(file), columns = metadata_of(file, kColumnsKey);

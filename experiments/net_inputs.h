@@ -8,6 +8,7 @@
 #include "../nn/safetensors.h"
 #include "command.h"
 #include "examples.h"
+#include "standardiser.h"
 
 namespace keel {
 
@@ -28,6 +29,9 @@ std::vector<std::string> names_of_features(const SafeTensors& file, const std::s
 
 /// --standardise of the training of `file`'s nets; "" where it does not say, as of another library.
 std::string standardise_of(const SafeTensors& file);
+
+/// What --standardise comes to: `given` or, where it is "", standardise_of(), or x.
+std::string standardise_by(const std::string& given, const SafeTensors& file);
 
 /// The units of that training, of nets that take `features` features; those x has where there are
 /// none. Throws keel::Error where the file says that there are and not which, and ShapeError where

@@ -11,6 +11,7 @@
 #include "net_inputs.h"
 #include "npy.h"
 #include "output.h"
+#include "standardiser.h"
 #include "text_table.h"
 #include "watch.h"
 

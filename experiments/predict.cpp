@@ -12,6 +12,7 @@
 #include "net_inputs.h"
 #include "npy.h"
 #include "output.h"
+#include "standardiser.h"
 #include "text_table.h"
 #include "train_report.h"
 #include "trained_net.h"

@@ -19,8 +19,9 @@ RegressionOptions options_of(const RegressionChoice& choice) {
 // What --weights holds, if it was given, and what it says that the options do not.
 std::optional<SafeTensors> completed(RegressionChoice& choice) {
   std::optional<SafeTensors> weights = completed(choice.kernel);
-  const std::string own = weights ? standardise_of(*weights) : "";
-  if (choice.standardise.empty()) choice.standardise = own.empty() ? "x" : own;
+  const SafeTensors none;
+  const std::string own = standardise_of(weights ? *weights : none);
+  choice.standardise = standardise_by(choice.standardise, weights ? *weights : none);
   // Units that the net was not trained in would make another function of it.
   check(own.empty() || (own == "none") == (choice.standardise == "none"), "standardise",
         "{} is of a net that keel trained with --standardise {}, got {}", choice.kernel.weights,
@@ -33,16 +34,11 @@ void check_names(const SafeTensors& weights, const RegressionChoice& choice, con
                  const Examples& training) {
   const std::vector<std::string> wanted = names_of_features(weights, choice.kernel.weights);
   if (wanted.empty() || table.names.empty() || training.names == wanted) return;
-  const auto quoted = [](const std::vector<std::string>& names) {
-    std::string all;
-    for (const std::string& name : names)
-      all += fmt::format("{}'{}'", all.empty() ? "" : ", ", shown(name));
-    return all;
-  };
-  throw DataError(choice.data,
-                  fmt::format("line 1: got the features {}, wanted those of {}: {}",
-                              quoted(training.names), choice.kernel.weights, quoted(wanted)),
-                  1);
+  throw DataError(
+      choice.data,
+      fmt::format("line 1: got the features {}, wanted those of {}: {}",
+                  quoted_names(training.names), choice.kernel.weights, quoted_names(wanted)),
+      1);
 }
 
 std::string plan_line(const MemoryPlan& plan, std::int64_t rows) {
@@ -79,21 +75,24 @@ void declare_regression(CLI::App& app, RegressionChoice& choice) {
 }
 
 RegressionTask::RegressionTask(RegressionChoice& choice, const Context& context)
+    : RegressionTask(choice, completed(choice), context) {}
+
+RegressionTask::RegressionTask(const RegressionChoice& choice,
+                               const std::optional<SafeTensors>& weights, const Context& context)
     : choice_(choice),
       context_(context),
-      weights_(completed(choice)),
       table_(read_table(choice.data, 1, ignored_columns(choice.ignore))),
       training_(training_examples(table_, choice.target)),
       standardiser_(parse_standardise(choice.standardise), training_) {
   const Spec spec = parse_spec(choice.kernel.net);
   check(spec.back().width == 1, "net", "got a net of {} outputs, wanted dense(1) at its end",
         spec.back().width);
-  kernel_ = make_kernel(choice.kernel, training_.features, weights_, context);
-  if (weights_) {
-    check_names(*weights_, choice, table_, training_);
-    if (standardise_of(*weights_) != "")
+  kernel_ = make_kernel(choice.kernel, training_.features, weights, context);
+  if (weights) {
+    check_names(*weights, choice, table_, training_);
+    if (!standardise_of(*weights).empty())
       standardiser_ = standardiser_.with_x_of(
-          units_of_weights(*weights_, choice.kernel.weights, training_.features));
+          units_of_weights(*weights, choice.kernel.weights, training_.features));
   }
   for (std::int64_t feature : standardiser_.constant_features())
     context.note(

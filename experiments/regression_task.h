@@ -9,6 +9,7 @@
 #include "../ntk/regression.h"
 #include "examples.h"
 #include "kernel_choice.h"
+#include "standardiser.h"
 #include "watch.h"
 
 namespace keel {
@@ -48,9 +49,11 @@ class RegressionTask {
   Regression solve(Watch& watch) const;
 
  private:
+  RegressionTask(const RegressionChoice& choice, const std::optional<SafeTensors>& weights,
+                 const Context& context);
+
   const RegressionChoice& choice_;
   const Context& context_;
-  std::optional<SafeTensors> weights_;
   Table table_;
   Examples training_;
   Standardiser standardiser_;

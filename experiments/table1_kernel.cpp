@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include "progress_bar.h"
 #include "ridge_choice.h"
+#include "standardiser.h"
 #include "table1_member.h"
 #include "theory_setting.h"
 

@@ -9,6 +9,7 @@
 #include "../nn/trainer.h"
 #include "boosting.h"
 #include "interrupt.h"
+#include "standardiser.h"
 #include "toy_figure.h"
 
 namespace keel {

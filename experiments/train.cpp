@@ -18,6 +18,7 @@
 #include "interrupt.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "standardiser.h"
 #include "statistics.h"
 #include "text_table.h"
 #include "train_report.h"

@@ -6,6 +6,7 @@
 #include "../nn/weights.h"
 #include "../nn/weights_reader.h"
 #include "feature_names.h"
+#include "standardiser.h"
 
 namespace keel {
 namespace {

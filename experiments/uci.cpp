@@ -12,6 +12,7 @@
 #include "progress_bar.h"
 #include "reproduce.h"
 #include "ridge_choice.h"
+#include "standardiser.h"
 #include "statistics.h"
 #include "text_table.h"
 #include "theory_setting.h"

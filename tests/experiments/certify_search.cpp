@@ -1,5 +1,6 @@
 // What the search of keel certify finds, beside what was proved.
 #include "../../experiments/certify_search.h"
+#include "../../experiments/standardiser.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "../../experiments/examples.h"
+#include "../../experiments/standardiser.h"
 
 #include "helpers.h"
 

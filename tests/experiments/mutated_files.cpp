@@ -1,8 +1,8 @@
 #include <cstring>
 
 #include "../../core/memory.h"
-#include "../../experiments/examples.h"
 #include "../../experiments/npy.h"
+#include "../../experiments/standardiser.h"
 #include "../mutated.h"
 #include "helpers.h"
 

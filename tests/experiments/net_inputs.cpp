@@ -1,9 +1,11 @@
 // keel ntk and regress of weights that keel trained: x in the units of their training.
 #include "../../experiments/net_inputs.h"
+#include "../../experiments/standardiser.h"
 
 #include <filesystem>
 
 #include "../../experiments/npy.h"
+#include "../../nn/transformer_weights.h"
 #include "trained.h"
 
 namespace keel {
@@ -129,6 +131,11 @@ TEST_CASE("ntk and regress: units and names of weights that do not fit are refus
   const std::string swapped = net.folder.file("s.csv", "b,a,y\n1,2,3\n4,5,6\n");
   refused(of(swapped), swapped + ": line 1: got the features 'b', 'a', wanted those of " +
                            net.weights + ": 'a', 'b'");
+  const std::string transformer = net.folder / "t.safetensors";
+  save_transformer(Transformer({.length = 3, .width = 4, .hidden = 4, .seeds = {1}}), transformer);
+  refused({"ntk", "--weights", transformer, "--x1", swapped},
+          "empirical_kernel: " + transformer +
+              " is of transformers, wanted weights of one net of a SPEC");
   // One that says that it has units, and not which; and those of another net.
   SafeTensors content = read_safetensors(net.weights);
   content.metadata["keel.columns"] = "[[0,1],[0,1]]";

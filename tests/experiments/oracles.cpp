@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "../../core/random.h"
-#include "../../experiments/examples.h"
+#include "../../experiments/standardiser.h"
 #include "../../experiments/table.h"
 #include "../../nn/trainer.h"
 #include "../../ntk/empirical_kernel.h"

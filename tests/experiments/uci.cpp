@@ -4,8 +4,8 @@
 
 #include "../../core/random.h"
 #include "../../experiments/boosting.h"
-#include "../../experiments/examples.h"
 #include "../../experiments/ridge_choice.h"
+#include "../../experiments/standardiser.h"
 #include "../../nn/streams.h"
 #include "../../ntk/infinite_kernel.h"
 #include "../sanitized.h"
