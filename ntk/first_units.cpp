@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../kernels/eigen.h"
+#include "../kernels/one_blas_thread.h"
 #include "dot.h"
 #include "length.h"
 #include "shell_maximum.h"
@@ -42,6 +43,7 @@ struct Quadric {
 
   explicit Quadric(const NormSet& set) {
     if (set.quadric.empty()) return;
+    const OneBlasThread one;
     const Tensor matrix = Tensor::from(set.quadric, {set.rank, set.rank});
     values = symmetric_eigen(matrix).to_vector<double>();
     vectors = matrix.to_vector<double>();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../kernels/eigen.h"
+#include "../kernels/one_blas_thread.h"
 #include "dot.h"
 #include "interval.h"
 #include "length.h"
@@ -31,6 +32,7 @@ std::vector<Vector> columns_of(const Affine& map, bool centred) {
 // of n times their square.
 Interval deviations(const std::vector<Vector>& columns, double inner, double margin) {
   if (!std::isfinite(margin)) return {0, kInfinity};  // too large
+  const OneBlasThread one;
   const std::size_t rows = columns[0].size(), cols = columns.size() - 1;
   // |W u + b|^2 = u' W'W u + 2 b'W u + b'b
   const auto product = [&](std::size_t a, std::size_t b) {
@@ -88,6 +90,7 @@ void set_quadric(NormSet& set, const std::vector<Vector>& columns, double margin
   constexpr double kClear = 1e4, kWidened = 1e-3;
   const std::size_t cols = columns.size() - 1, rank = static_cast<std::size_t>(set.rank);
   if (!set.half || rank < 2) return;
+  const OneBlasThread one;
   const std::size_t n = rank - 1;
   Vector r(n);
   for (std::size_t k = 0; k < n; ++k) r[k] = along(set, columns, k, cols);

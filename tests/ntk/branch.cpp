@@ -66,6 +66,19 @@ TEST_CASE("branch: the bits do not depend on the number of threads") {
   CHECK(one.high == three.high);
 }
 
+TEST_CASE("net_bound: nor do a dual's in ranges, which looks at a norm's ellipsoid") {
+  const Net net = random_net("dense(128) layernorm relu dense(16) relu dense(1)", 6, 5);
+  NetBoundOptions options{.steps = 40, .unit_steps = 20, .pieces = 0};
+  for (int k = 0; k < 6; ++k) options.ranges.push_back({-1, 1.5});
+  const auto with = [&](int threads) {
+    const ThreadLimit limit(threads);
+    return bound_net(net, options).outputs[0];
+  };
+  const Interval one = with(1), two = with(2);
+  CHECK(one.low == two.low);
+  CHECK(one.high == two.high);
+}
+
 TEST_CASE("branch: pieces are shared among outputs, and one layer behind the norm has none") {
   const Net two = random_net("dense(16) layernorm relu dense(12) relu dense(2)", 3, 6);
   const auto outputs = [](const Net& net, std::int64_t pieces) {
