@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "units.h"
+
 namespace keel {
 
 double Forms::farthest(std::size_t j) const {
@@ -41,6 +43,35 @@ void set_ends(Forms& forms, std::size_t j, double reach, const Interval& known) 
   if (forms.low[j] <= forms.high[j]) return;
   forms.low[j] = known.low;  // they differ by rounding, or are no numbers: both hold
   forms.high[j] = known.high;
+}
+
+// z is between u0 r and what z - u0 r, which has a form, may be.
+void set_ratios(Forms& forms, std::vector<Interval> known) {
+  forms.ratios = std::move(known);
+  const std::size_t n = forms.units - 1;
+  const Interval r{std::max(forms.low[n], 0.0), forms.high[n]};
+  std::vector<double> middle(n), off(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    middle[j] = forms.centre[j] / forms.centre[n];
+    off[j] = forms.radius[j] + std::abs(middle[j]) * forms.radius[n];
+  }
+  for (std::size_t k = 0; k < forms.variables; ++k) {
+    const double *of = forms.of(k), of_last = of[n];
+    for (std::size_t j = 0; j < n; ++j) off[j] += std::abs(of[j] - middle[j] * of_last);
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    Interval& ratio = forms.ratios[j];
+    const double margin = kMargin * (forms.farthest(j) + std::abs(middle[j]) * r.high);
+    const double by = (off[j] + margin) / r.low;
+    const Interval both{std::max(ratio.low, middle[j] - by), std::min(ratio.high, middle[j] + by)};
+    if (both.low <= both.high) ratio = both;
+    const Interval z{std::max(forms.low[j], ratio.low * (ratio.low < 0 ? r.high : r.low)),
+                     std::min(forms.high[j], ratio.high * (ratio.high > 0 ? r.high : r.low))};
+    if (!(z.low <= z.high)) continue;
+    const double rounded = kMargin * std::max(std::abs(z.low), std::abs(z.high));
+    forms.low[j] = std::max(forms.low[j], z.low - rounded);
+    forms.high[j] = std::min(forms.high[j], z.high + rounded);
+  }
 }
 
 void add_lost(const Forms& forms, std::size_t j, double by, std::vector<double>& lost) {

@@ -21,6 +21,7 @@ struct Forms {
   std::size_t units = 0, variables = 0;
   std::vector<double> weight{};  ///< [variables, units]
   std::vector<double> centre{}, radius{}, low{}, high{};
+  std::vector<Interval> ratios{};  ///< of each value to the last one, which is not below 0; or none
 
   double* of(std::size_t variable) { return &weight[variable * units]; }
   const double* of(std::size_t variable) const { return &weight[variable * units]; }
@@ -37,6 +38,9 @@ std::vector<double> reaches(const Forms& forms);
 
 /// Puts low[j] and high[j] where the form, which goes so far, and `known` both have them.
 void set_ends(Forms& forms, std::size_t j, double reach, const Interval& known);
+
+/// Puts ratios where `known` and the forms, and ends where ends and ratios have them.
+void set_ratios(Forms& forms, std::vector<Interval> known);
 
 /// Adds to lost [inputs] what each input's side of the box has of `by`, which value j's form costs.
 void add_lost(const Forms& forms, std::size_t j, double by, std::vector<double>& lost);

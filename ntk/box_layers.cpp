@@ -12,16 +12,29 @@ using Vector = std::vector<double>;
 
 namespace {
 
-UnitPlanes planes_of(const BoxUnits& units, std::size_t j, const Interval& z, const Interval& t) {
+// z / t, as far as is known.
+Interval ratio_of(const Forms& given, std::size_t j, const Interval& t) {
+  const Interval by_ends = quotient({given.low[j], given.high[j]}, t);
+  if (given.ratios.empty()) return by_ends;
+  const Interval& ratio = given.ratios[j];
+  const Interval both{std::max(by_ends.low, ratio.low), std::min(by_ends.high, ratio.high)};
+  return both.low <= both.high ? both : ratio;
+}
+
+UnitPlanes planes_of(const BoxUnits& units, const Forms& given, std::size_t j, const Interval& t) {
   const Activation phi = units.phi.of(j);
-  if (units.scale == UnitScale::perspective) return planes_of_perspective(phi, z, t);
+  const Interval z{given.low[j], given.high[j]};
+  if (units.scale == UnitScale::perspective)
+    return planes_of_perspective(phi, z, ratio_of(given, j, t), t);
   if (units.scale == UnitScale::quotient) return planes_of_quotient(phi, z, t);
   return {lines_of(phi, z)};
 }
 
-Interval range_of(const BoxUnits& units, std::size_t j, const Interval& z, const Interval& t) {
+Interval range_of(const BoxUnits& units, const Forms& given, std::size_t j, const Interval& t) {
   const Activation phi = units.phi.of(j);
-  if (units.scale == UnitScale::perspective) return range_of_perspective(phi, z, t);
+  const Interval z{given.low[j], given.high[j]};
+  if (units.scale == UnitScale::perspective)
+    return range_of_perspective(phi, z, ratio_of(given, j, t), t);
   const Interval u = units.scale == UnitScale::quotient ? quotient(z, t) : z;
   return phi.range(u.low, u.high);
 }
@@ -32,6 +45,24 @@ void copy_form(const Forms& from, std::size_t unit, Forms& to, std::size_t as) {
   to.radius[as] = from.radius[unit];
   to.low[as] = from.low[unit];
   to.high[as] = from.high[unit];
+}
+
+// Of ratios, each by itself.
+std::vector<Interval> through(const BoxMap& map, const std::vector<Interval>& given) {
+  Vector middle, half, most, of_middle = map.bias, off(map.outputs);
+  for (const Interval& ratio : given) {
+    middle.push_back(middle_of(ratio));
+    half.push_back(half_of(ratio));
+    most.push_back(kMargin * most_of(ratio));
+  }
+  add_product(map.columns, map.inputs, middle.data(), of_middle.data());
+  add_product(map.rounded_sizes.empty() ? map.column_sizes : map.rounded_sizes, map.inputs,
+              most.data(), off.data());
+  add_product(map.column_sizes, map.inputs, half.data(), off.data());
+  std::vector<Interval> result;
+  for (std::size_t i = 0; i < map.outputs; ++i)
+    result.push_back({of_middle[i] - off[i], of_middle[i] + off[i]});
+  return result;
 }
 
 }  // namespace
@@ -63,6 +94,7 @@ Forms through(const BoxMap& map, const Forms& given, Vector& rounded) {
     const double by = off[i] + kMargin * rounded[i];
     set_ends(result, i, reach[i], {by_ends[i] - by, by_ends[i] + by});
   }
+  if (!given.ratios.empty()) set_ratios(result, through(map, given.ratios));
   return result;
 }
 
@@ -73,14 +105,14 @@ Forms through(const BoxUnits& units, const Forms& given, const Interval& t,
   Forms result = empty_forms(units.units + goes_on, given.variables);
   const Vector before = reaches(given);
   for (std::size_t j = 0; j < units.units; ++j) {
-    planes.push_back(planes_of(units, j, {given.low[j], given.high[j]}, t));
+    planes.push_back(planes_of(units, given, j, t));
     const UnitLines& of = planes[j].of_z;
-    const double last = planes[j].last;
+    const double last = planes[j].last, radius = of.radius + planes[j].radius_last * t.high;
     for (std::size_t k = 0; k < given.variables; ++k)
       result.of(k)[j] = of.slope * given.of(k)[j] + (scaled ? last * given.of(k)[units.units] : 0);
     result.centre[j] = of.slope * given.centre[j] + of.middle;
-    result.radius[j] = std::abs(of.slope) * given.radius[j] + of.radius;
-    double summed = std::abs(of.slope) * (std::abs(given.centre[j]) + before[j]) + of.radius;
+    result.radius[j] = std::abs(of.slope) * given.radius[j] + radius;
+    double summed = std::abs(of.slope) * (std::abs(given.centre[j]) + before[j]) + radius;
     if (scaled) {
       result.centre[j] += last * given.centre[units.units];
       result.radius[j] += std::abs(last) * given.radius[units.units];
@@ -91,10 +123,19 @@ Forms through(const BoxUnits& units, const Forms& given, const Interval& t,
   if (goes_on) copy_form(given, units.units, result, units.units);
   const Vector reach = reaches(result);
   for (std::size_t j = 0; j < units.units; ++j) {
-    const Interval range = range_of(units, j, {given.low[j], given.high[j]}, t);
+    const Interval range = range_of(units, given, j, t);
     const double margin = kMargin * std::max(std::abs(range.low), std::abs(range.high));
     set_ends(result, j, reach[j], {range.low - margin, range.high + margin});
   }
+  if (given.ratios.empty()) return result;
+  std::vector<Interval> ratios;
+  for (std::size_t j = 0; j < units.units; ++j) {
+    const Interval u = ratio_of(given, j, t), of = units.phi.of(j).range(u.low, u.high);
+    const double margin = kMargin * most_of(of);
+    ratios.push_back({of.low - margin, of.high + margin});
+  }
+  ratios.push_back({1, 1});
+  set_ratios(result, std::move(ratios));
   return result;
 }
 
@@ -121,6 +162,15 @@ Forms sum_of(const Forms& kept, const Forms& added, bool last_stays) {
     set_ends(result, j, reach[j] + margin,
              {a.low[j] + b.low[j] - margin, a.high[j] + b.high[j] + margin});
   }
+  if (a.ratios.empty()) return result;
+  std::vector<Interval> ratios;
+  for (std::size_t j = 0; j < units; ++j) {
+    const Interval &one = a.ratios[j], &other = b.ratios[j];
+    const double margin = kMargin * (most_of(one) + most_of(other));
+    ratios.push_back({one.low + other.low - margin, one.high + other.high + margin});
+  }
+  ratios.push_back({1, 1});
+  set_ratios(result, std::move(ratios));
   return result;
 }
 

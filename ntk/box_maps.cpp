@@ -51,6 +51,19 @@ Affine with_bias_of_last(const Affine& map, bool goes_on) {
   return result;
 }
 
+Affine beside_last(Affine map) {
+  const auto cols = static_cast<std::size_t>(map.inputs);
+  ++map.outputs;
+  for (Vector* matrix : {&map.weight, &map.weight_sizes}) {
+    if (matrix == &map.weight_sizes && matrix->empty()) continue;
+    matrix->resize(matrix->size() + cols);
+    matrix->back() = 1;
+  }
+  map.bias.push_back(0);
+  if (!map.bias_sizes.empty()) map.bias_sizes.push_back(0);
+  return map;
+}
+
 Affine spherical_change(const Affine& map, bool centres) {
   constexpr double kLeast = 1e-3;  // of R's diagonal, in parts of its largest
   const auto rows = static_cast<std::size_t>(map.outputs), n = static_cast<std::size_t>(map.inputs);

@@ -11,6 +11,9 @@ Affine centred(Affine map);
 /// Of (a, t): W a + b t and, where t goes on, t.
 Affine with_bias_of_last(const Affine& map, bool goes_on);
 
+/// The map, and behind its outputs the last of its inputs.
+Affine beside_last(Affine map);
+
 /// With the columns of `map`, less their means if a norm takes these away, Q R, Q's orthonormal and
 /// R upper triangular, this is the inverse of R, scaled to keep the last variable as it is: what a
 /// norm divides by is then a sum of squares of the variables. Any such matrix is a change of

@@ -21,10 +21,26 @@ Vector transposed(const Vector& matrix, std::size_t rows, std::size_t cols) {
   return result;
 }
 
+// Not where a residual would have to add what has been divided to what has not.
+bool may_divide_last(const Spec& spec) {
+  std::int64_t within = 0;
+  bool divides = false;
+  for (const LayerSpec& word : spec) {
+    within += (word.kind == LayerKind::residual) - (word.kind == LayerKind::add);
+    if (!normalises_rows(word.kind)) continue;
+    if (divides && within > 0) return false;
+    divides = divides || within == 0;
+  }
+  return true;
+}
+
 class Building {
  public:
   Building(const Net& net, bool homogeneous, bool spherical = false)
-      : net_(net), of_last_(homogeneous), spherical_(spherical) {
+      : net_(net),
+        of_last_(homogeneous),
+        spherical_(spherical),
+        divides_last_(may_divide_last(net.spec())) {
     result_.homogeneous = homogeneous;
     result_.inputs = static_cast<std::size_t>(net.input_width()) + homogeneous;
     width_ = net.input_width();
@@ -46,6 +62,7 @@ class Building {
     }
     end_map();
     result_.outputs = static_cast<std::size_t>(width_);
+    result_.divides = result_.divisors > 0;
     return std::move(result_);
   }
 
@@ -71,7 +88,7 @@ class Building {
   void activation(std::size_t layer) {
     BoxUnits step{units(), activation_of(net_, layer)};
     if (of_last_) {
-      of_last_ = !bounds_units(net_.spec()[layer].kind);
+      of_last_ = result_.divisors > 0 || !bounds_units(net_.spec()[layer].kind);
       step.scale = of_last_ ? UnitScale::perspective : UnitScale::quotient;
     }
     push(std::move(step));
@@ -102,6 +119,13 @@ class Building {
     if (of_last_ && !map_) map_ = with_bias_of_last(identity_map(width_), false);
     if (centres) map_ = centred(map_ ? std::move(*map_) : identity_map(width_));
     as_given_.reset();
+    if (divides_last_ && kept_of_last_.empty()) {
+      if (of_last_) map_ = beside_last(*map_);
+      push(BoxDivisor{std::move(norm)});
+      of_last_ = true;
+      ++result_.divisors;
+      return;
+    }
     of_last_ = false;
     push(std::move(norm));
     ++result_.norms;
@@ -153,7 +177,7 @@ class Building {
   bool of_last_;  // t is still the last value
   std::vector<bool> kept_of_last_{};
   std::int64_t width_ = 0;
-  bool spherical_;
+  bool spherical_, divides_last_;
   std::optional<Affine> map_{};       // what is not yet a step
   std::optional<Affine> as_given_{};  // that, ahead of a change of variables
 };
@@ -163,6 +187,16 @@ double scaled_at(const Activation& phi, UnitScale scale, double z, double t) {
   const double u = z == 0 ? 0 : z / t;
   if (scale == UnitScale::quotient) return phi(u);
   return std::isinf(u) ? phi.above * std::max(z, 0.0) : t * phi(u);
+}
+
+void keep_divisor(const BoxNorm& norm, Vector& x) {
+  const double t = norm.eps_of_last ? x.back() : 1;
+  x.resize(norm.units);
+  double square = norm.eps * t * t;
+  for (double value : x) square += value * value / static_cast<double>(norm.units);
+  const double r = std::sqrt(square);
+  for (std::size_t j = 0; j < norm.units; ++j) x[j] = x[j] * norm.gain[j] + r * norm.bias[j];
+  x.push_back(r);
 }
 
 }  // namespace
@@ -188,7 +222,8 @@ double BoxNet::work() const {
       sum += forms * static_cast<double>(map->weight.size());
     if (const auto* units = std::get_if<BoxUnits>(&step))
       sum += static_cast<double>(units->units) * (units->phi.kinked() ? forms : kOfCurve);
-    if (const auto* norm = std::get_if<BoxNorm>(&step))
+    const auto* divisor = std::get_if<BoxDivisor>(&step);
+    if (const auto* norm = divisor ? &divisor->norm : std::get_if<BoxNorm>(&step))
       sum += static_cast<double>(norm->units) * forms * forms;
   }
   return sum;
@@ -215,7 +250,7 @@ void add_product(const Vector& columns, std::size_t inputs, const double* x, dou
 }
 
 Vector box_net_at(const BoxNet& net, Vector x) {
-  const double last = x.back();
+  double last = x.back();
   std::vector<Vector> kept;
   for (const BoxStep& step : net.steps) {
     if (const auto* map = std::get_if<BoxMap>(&step)) {
@@ -235,6 +270,9 @@ Vector box_net_at(const BoxNet& net, Vector x) {
       for (double value : x) square += value * value / static_cast<double>(x.size());
       const double over = square > 0 ? 1 / std::sqrt(square) : 0;
       for (std::size_t j = 0; j < x.size(); ++j) x[j] = x[j] * over * norm->gain[j] + norm->bias[j];
+    } else if (const auto* of = std::get_if<BoxDivisor>(&step)) {
+      keep_divisor(of->norm, x);
+      last = x.back();
     } else if (std::holds_alternative<BoxKeep>(step)) {
       kept.push_back(x);
     } else {
@@ -245,6 +283,9 @@ Vector box_net_at(const BoxNet& net, Vector x) {
       kept.pop_back();
     }
   }
+  if (!net.divides) return x;
+  x.pop_back();
+  for (double& value : x) value = value == 0 ? 0 : value / last;
   return x;
 }
 

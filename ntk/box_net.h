@@ -41,6 +41,13 @@ struct BoxNorm {
   std::vector<double> most{};  ///< of each |c / sqrt(...)|, whatever c is
 };
 
+/// A norm that does not divide: its values come out r times what they are, r = sqrt(mean of c^2 +
+/// eps), which goes on behind them as t does. With eps_of_last it is eps t^2, and t goes in behind
+/// c.
+struct BoxDivisor {
+  BoxNorm norm{};
+};
+
 struct BoxKeep {};  ///< x of a residual, from here on
 
 /// And here added. With t behind it, t stays; where t is no longer behind what it is added to, that
@@ -49,18 +56,25 @@ struct BoxAdd {
   bool last_stays = false, times_last = false;
 };
 
-using BoxStep = std::variant<BoxMap, BoxUnits, BoxNorm, BoxKeep, BoxAdd>;
+using BoxStep = std::variant<BoxMap, BoxUnits, BoxNorm, BoxDivisor, BoxKeep, BoxAdd>;
 
 struct BoxNet {
   std::size_t inputs = 0, outputs = 0, norms = 0, products = 0;
+  std::size_t divisors = 0;
   bool homogeneous = false;  ///< takes (p, t), t >= 0, and gives f(p / t)
+  /// Gives r f and, behind it, r: that of the last norm that no residual passes by. All such norms
+  /// are BoxDivisors then, linear but for one number each. So it is unless a norm within a residual
+  /// stands behind one.
+  bool divides = false;
   /// [inputs, inputs]: what (p, t) is of what it takes, where that is not (p, t) but as near to a
   /// norm's output as is linear; the last is t all the same. Or empty.
   std::vector<double> change{};
   std::vector<BoxStep> steps{};
 
   /// Of linear forms of a box: one number of each variable, and those of norms and of products.
-  std::size_t variables() const { return inputs + norms * (1 + inputs) + products * inputs; }
+  std::size_t variables() const {
+    return inputs + norms * (1 + inputs) + products * inputs + divisors;
+  }
   /// About how many multiplications taking a box through is.
   double work() const;
 };

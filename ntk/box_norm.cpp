@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dot.h"
+#include "box_square.h"
 #include "interval_ends.h"
 #include "units.h"
 
@@ -12,11 +12,6 @@ namespace keel {
 using Vector = std::vector<double>;
 
 namespace {
-
-// Of sums of squares.
-Interval widened_squares(const Interval& interval) {
-  return {interval.low * (1 - kMargin), interval.high * (1 + kMargin)};
-}
 
 // Widened by what rounding may have lost.
 Interval widened(const Interval& interval) {
@@ -34,49 +29,13 @@ Interval common(const Interval& a, const Interval& b) {
 NormLines::NormLines(const BoxNorm& norm, const Forms& c, std::size_t inputs, const Interval& last)
     : norm_(norm), c_(c), inputs_(inputs) {
   const double least = last.low > 0 ? last.low : 0, most = std::max(std::abs(last.low), last.high);
-  set_square(norm.eps_of_last ? Interval{norm.eps * least * least, norm.eps * most * most}
-                              : Interval{norm.eps, norm.eps});
+  BoxSquare square(c, c.units,
+                   norm.eps_of_last ? Interval{norm.eps * least * least, norm.eps * most * most}
+                                    : Interval{norm.eps, norm.eps});
+  set_root(square.whole, square.around);
+  centre_ = std::move(square.centre);
+  deviation_ = std::move(square.deviation);
   for (std::size_t j = 0; j < c.units; ++j) set_unit(j);
-}
-
-// What q may be: by each unit's ends, and by the forms, of which c - c0 is known to be one of few
-// variables.
-void NormLines::set_square(const Interval& eps) {
-  const auto n = static_cast<double>(c_.units);
-  Interval by_ends = eps, by_forms = eps;
-  double ends_square = 0, forms_square = 0;  // of c - c0, at most
-  for (std::size_t j = 0; j < c_.units; ++j) {
-    const double low = c_.low[j], high = c_.high[j], most = c_.farthest(j);
-    const double least = least_of({low, high});
-    by_ends.low += least * least / n;
-    by_ends.high += most * most / n;
-    by_forms.low += c_.centre[j] * c_.centre[j] / n;
-    const double half = 0.5 * (high - low), radius = c_.radius[j];
-    ends_square += half * half / n;
-    forms_square += (2 * std::max(high - c_.centre[j], c_.centre[j] - low) + radius) * radius / n;
-  }
-  by_forms.high += by_forms.low - eps.low;
-  double linear = 0, cross = 0;
-  for (std::size_t k = 0; k < c_.variables; ++k) {
-    const double* of_k = c_.of(k);
-    linear += 2 * std::abs(dot(of_k, c_.centre.data(), c_.units)) / n;
-    for (std::size_t m = 0; m <= k; ++m)
-      forms_square += (m == k ? 1 : 2) * std::abs(dot(of_k, c_.of(m), c_.units)) / n;
-  }
-  for (std::size_t j = 0; j < c_.units; ++j) cross += 2 * std::abs(c_.centre[j]) * c_.radius[j] / n;
-  const double rounded = kMargin * (by_forms.high + linear + forms_square + cross);
-  by_forms.low -= linear + cross + rounded;
-  by_forms.high += linear + cross + forms_square + rounded;
-  const bool forms_tell = forms_square < ends_square;
-  for (std::size_t j = 0; j < c_.units; ++j) {
-    const double low = c_.low[j], high = c_.high[j];
-    centre_.push_back(forms_tell ? c_.centre[j] : low + 0.5 * (high - low));
-    deviation_.push_back(std::max(high - centre_[j], centre_[j] - low));
-  }
-  const double at_centre = dot(centre_.data(), centre_.data(), c_.units) / n;
-  set_root(common(widened_squares(by_ends), by_forms),
-           widened_squares({at_centre + eps.low,
-                            at_centre + eps.high + (forms_tell ? forms_square : ends_square)}));
 }
 
 // s = 1 / sqrt(q) of q in `square`; `around`: q less what is linear in c - c0.

@@ -27,7 +27,6 @@ class NormLines {
             std::vector<double>* lost) const;
 
  private:
-  void set_square(const Interval& eps);
   void set_root(const Interval& square, const Interval& around);
   void set_unit(std::size_t j);
 

@@ -42,29 +42,39 @@ void within_ball(const BoxMap& map, const Box& box, double within, const Vector&
 BoxPass::BoxPass(const BoxNet& net, const Box& box, double within)
     : net_(net), box_(box), within_(within), last_{box.low.back(), box.high.back()} {
   Forms forms = forms_of(box, net.variables());
+  Interval last = last_;
+  bool of_input = true;
   std::size_t variable = net.inputs;
   std::vector<Forms> kept;
   steps_.resize(net.steps.size());
   for (std::size_t l = 0; l < net.steps.size(); ++l) {
     Step& made = steps_[l];
+    made.last = last;
+    made.of_input = of_input;
     if (const auto* map = std::get_if<BoxMap>(&net.steps[l])) {
       forms = through(*map, forms, made.rounded);
       if (l == 0 && leaves_ball(box, within)) within_ball(*map, box, within, made.rounded, forms);
     } else if (const auto* units = std::get_if<BoxUnits>(&net.steps[l])) {
       made.given = std::move(forms);
-      forms = through(*units, made.given, last_, made.planes);
+      forms = through(*units, made.given, last, made.planes);
     } else if (const auto* norm = std::get_if<BoxNorm>(&net.steps[l])) {
       made.given = std::move(forms);
-      made.norm = std::make_unique<NormLines>(*norm, made.given, net.inputs, last_);
+      made.norm = std::make_unique<NormLines>(*norm, made.given, net.inputs, last);
       forms = made.norm->forms(variable);
       variable += 1 + net.inputs;
+    } else if (const auto* of = std::get_if<BoxDivisor>(&net.steps[l])) {
+      made.given = std::move(forms);
+      made.divisor = std::make_unique<DivisorLines>(of->norm, made.given, net.inputs, last);
+      forms = made.divisor->forms(variable++);
+      last = {std::max(forms.low.back(), 0.0), forms.high.back()};
+      of_input = false;
     } else if (std::holds_alternative<BoxKeep>(net.steps[l])) {
       kept.push_back(forms);
     } else {
       const auto& add = std::get<BoxAdd>(net.steps[l]);
       if (add.times_last) {
         made.given = std::move(forms);
-        made.product = std::make_unique<ProductForms>(made.given, net.inputs, last_);
+        made.product = std::make_unique<ProductForms>(made.given, net.inputs, last);
         forms = made.product->forms(variable);
         variable += net.inputs;
       }
@@ -72,16 +82,69 @@ BoxPass::BoxPass(const BoxNet& net, const Box& box, double within)
       kept.pop_back();
     }
   }
+  if (!net.divides) return;
+  divisor_ = last;
+  given_ = std::move(forms);
 }
 
 double BoxPass::bound(const Vector& weights, Vector& lost) const {
   lost.assign(net_.inputs, 0);
-  return std::min(bound_by(Kind::parallel, weights, &lost),
-                  bound_by(Kind::fitted, weights, nullptr));
+  if (net_.divides)
+    return open() ? bound_of_ratio(weights, lost) : bound_of_quotient(weights, lost);
+  Vector parallel = weights, fitted = weights;
+  return std::min(bound_by(Kind::parallel, parallel, &lost),
+                  bound_by(Kind::fitted, fitted, nullptr));
+}
+
+// Where r may be 0: by planes through z = r = 0 alone, back to the norm that makes r.
+double BoxPass::bound_of_ratio(const Vector& weights, Vector& lost) const {
+  double best = kInfinity;
+  for (const Kind kind : {Kind::parallel, Kind::fitted}) {
+    Vector with = weights;
+    with.push_back(0);
+    std::ranges::fill(lost, 0);
+    best = std::min(best, bound_by(kind, with, &lost));
+  }
+  return best;
+}
+
+// F / r is no more than M, whatever M is, where F - M r is no more than 0, and else M and the most
+// of that over r (Dinkelbach 1967). A few M, each nearer to where the most is 0, tell.
+double BoxPass::bound_of_quotient(const Vector& weights, Vector& lost) const {
+  const std::pair<Kind, int> kSteps[] = {{Kind::parallel, 1}, {Kind::fitted, 3}};
+  const std::size_t n = net_.outputs;
+  const auto of_f = [&](const double* values) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += weights[i] * values[i];
+    return sum;
+  };
+  const double r0 = given_.centre[n], middle = of_f(given_.centre.data()) / r0;
+  double reach = 0;
+  for (std::size_t k = 0; k < given_.variables; ++k)
+    reach += std::abs(of_f(given_.of(k)) - middle * given_.of(k)[n]);
+  double by_ratios = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    by_ratios += std::max(weights[i] * given_.ratios[i].low, weights[i] * given_.ratios[i].high);
+  double best = by_ratios < kInfinity ? by_ratios : kInfinity,
+         level = std::min(by_ratios, middle + reach / divisor_.low);
+  for (const auto& [kind, steps] : kSteps)
+    for (int step = 0; step < steps; ++step) {
+      Vector with = weights;
+      with.push_back(-level);
+      const double most = bound_by(kind, with, kind == Kind::parallel ? &lost : nullptr);
+      const double above = most / (most > 0 ? divisor_.low : divisor_.high);
+      best = std::min(best, level + above + kMargin * (std::abs(level) + std::abs(above)));
+      double r = r0;  // where that is the most
+      for (std::size_t k = 0; k < net_.inputs; ++k)
+        r += std::copysign(1.0, with[k]) * given_.of(k)[n];
+      level += most / std::clamp(r, divisor_.low, divisor_.high);
+      if (!std::isfinite(level)) return best;
+    }
+  return best;
 }
 
 // From the last step to the first: weights of f become such of what each step is given.
-double BoxPass::bound_by(Kind kind, Vector weights, Vector* lost) const {
+double BoxPass::bound_by(Kind kind, Vector& weights, Vector* lost) const {
   double value = 0, size = 0;
   std::vector<Vector> passing;
   for (std::size_t l = net_.steps.size(); l-- > 0;) {
@@ -89,17 +152,18 @@ double BoxPass::bound_by(Kind kind, Vector weights, Vector* lost) const {
     if (const auto* map = std::get_if<BoxMap>(&net_.steps[l])) {
       Vector before(map->inputs);
       for (std::size_t i = 0; i < map->outputs; ++i) {
-        const double w = weights[i], *row = &map->weight[i * map->inputs];
-        if (w == 0) continue;
-        value += w * map->bias[i];
-        size += std::abs(w) * made.rounded[i];
-        for (std::size_t j = 0; j < map->inputs; ++j) before[j] += w * row[j];
+        value += weights[i] * map->bias[i];
+        size += std::abs(weights[i]) * made.rounded[i];
       }
+      add_product(map->weight, map->outputs, weights.data(), before.data());
       weights = std::move(before);
     } else if (const auto* units = std::get_if<BoxUnits>(&net_.steps[l])) {
       back(kind, *units, made, weights, value, size, lost);
     } else if (made.norm) {
       made.norm->back(weights, value, size, lost);
+    } else if (made.divisor) {
+      if (open()) return value == 0 ? made.divisor->most_ratio(weights, size, *lost) : kInfinity;
+      made.divisor->back(weights, value, size, lost);
     } else if (const auto* add = std::get_if<BoxAdd>(&net_.steps[l])) {
       passing.push_back(weights);
       if (add->last_stays) weights.back() = 0;
@@ -122,21 +186,23 @@ void BoxPass::back(Kind kind, const BoxUnits& units, const Step& made, Vector& w
   for (std::size_t j = 0; j < units.units; ++j) {
     const UnitPlanes& planes = made.planes[j];
     const UnitLines& of = planes.of_z;
-    const double w = weights[j], off = std::abs(w) * of.radius;
-    size += std::abs(w) * (std::abs(of.middle) + of.radius +
+    const double w = weights[j], radius = of.radius + planes.radius_last * made.last.high;
+    size += std::abs(w) * (std::abs(of.middle) + radius +
                            std::max(1.0, std::abs(of.slope)) * made.given.farthest(j) +
-                           std::abs(planes.last) * last_.high);
+                           std::abs(planes.last) * made.last.high);
     if (kind == Kind::fitted) {
       value += w * (w > 0 ? of.up : of.down);
       weights[j] = w * (w > 0 ? of.up_slope : of.down_slope);
       of_last += w * (w > 0 ? planes.up_last : planes.down_last);
       continue;
     }
-    value += w * of.middle + off;
+    value += w * of.middle + std::abs(w) * of.radius;
     weights[j] = w * of.slope;
-    of_last += w * planes.last;
+    of_last += w * planes.last + std::abs(w) * planes.radius_last;
+    const double off = std::abs(w) * radius;
     if (!lost || !(off > 0)) continue;
-    const double part = scaled && !units.phi.kinked() ? part_of_last(made.given, j, last_) : 0;
+    const double part =
+        scaled && made.of_input && !units.phi.kinked() ? part_of_last(made.given, j, made.last) : 0;
     add_lost(made.given, j, off * (1 - part), *lost);
     lost->back() += off * part;
   }

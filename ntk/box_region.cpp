@@ -32,7 +32,8 @@ bool products_fit(const BoxNet& net, double farthest) {
       add(map->weight);
       add(map->bias);
     }
-    if (const auto* norm = std::get_if<BoxNorm>(&step)) {
+    const auto* divisor = std::get_if<BoxDivisor>(&step);
+    if (const auto* norm = divisor ? &divisor->norm : std::get_if<BoxNorm>(&step)) {
       add(norm->gain);
       add(norm->bias);
     }

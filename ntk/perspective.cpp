@@ -26,12 +26,21 @@ UnitPlanes by_lines_far_out(const Activation& phi, const Interval& z, const Inte
   return planes;
 }
 
-UnitPlanes by_line_of_quotient(const Activation& phi, const Interval& u, const Interval& t) {
+UnitPlanes by_line_of_quotient(const Activation& phi, const Interval& u) {
   const UnitLines of = lines_of(phi, u);
-  UnitPlanes planes{{of.slope}, of.middle, of.middle + of.radius, of.middle - of.radius};
-  planes.of_z.radius = of.radius * t.high;
-  planes.of_z.up_slope = planes.of_z.down_slope = of.slope;
+  UnitPlanes planes{{of.slope}, of.middle};
+  planes.radius_last = of.radius;
+  planes.of_z.up_slope = of.up_slope;
+  planes.of_z.down_slope = of.down_slope;
+  planes.up_last = of.up;
+  planes.down_last = of.down;
   return planes;
+}
+
+// A mean of t, near its least where they are far apart: what is lost counts by how much it is of t.
+double near_least(const Interval& t) {
+  constexpr double kOfLeast = 0.7;  // 0.6 to 0.8 do as well
+  return t.high > 0 ? t.low / (kOfLeast + (1 - kOfLeast) * t.low / t.high) : 0;
 }
 
 constexpr double kFarOut = 1e3;  // where phi is what it is far out, but for next to nothing
@@ -46,18 +55,30 @@ Interval quotient(const Interval& z, const Interval& t) {
       {over(z.low, z.low < 0 ? t.low : t.high), over(z.high, z.high > 0 ? t.low : t.high)});
 }
 
-UnitPlanes planes_of_perspective(const Activation& phi, const Interval& z, const Interval& t) {
-  if (phi.kinked()) return {lines_of(phi, z)};
-  const Interval u = quotient(z, t);
+UnitPlanes planes_of_perspective(const Activation& phi, const Interval& z, const Interval& u,
+                                 const Interval& t) {
+  if (phi.kinked()) {
+    const UnitPlanes alone{lines_of(phi, z)};
+    if (!std::isfinite(most_of(u))) return alone;
+    const UnitPlanes both = by_line_of_quotient(phi, u);
+    return both.radius_last * near_least(t) < alone.of_z.radius ? both : alone;
+  }
+  if (bounds_units(phi.kind)) return by_line_of_quotient(phi, u);
   const UnitPlanes far = by_lines_far_out(phi, z, u, t);
   if (!(most_of(u) < kFarOut)) return far;
-  const UnitPlanes near = by_line_of_quotient(phi, u, t);
-  return near.of_z.radius < far.of_z.radius ? near : far;
+  const UnitPlanes near = by_line_of_quotient(phi, u);
+  return t.low == 0 || near.radius_last * t.high < far.of_z.radius ? near : far;
 }
 
 // Its slope in t is phi(u) - u phi'(u), u = z / t: -u^2 times a number above 0 of gelu and silu,
 // below 0 of elu as well, and above 0 of softplus alone. In z it rises as phi does.
-Interval range_of_perspective(const Activation& phi, const Interval& z, const Interval& t) {
+Interval range_of_perspective(const Activation& phi, const Interval& z, const Interval& u,
+                              const Interval& t) {
+  if (bounds_units(phi.kind)) {
+    const Interval of = phi.range(u.low, u.high);
+    return rounded_outward(
+        {of.low * (of.low < 0 ? t.high : t.low), of.high * (of.high > 0 ? t.high : t.low)});
+  }
   if (phi.kinked()) return rounded_outward(phi.range(z.low, z.high));
   const auto at = [&phi](double z, double t) {
     const double u = z == 0 ? 0 : z / t;
@@ -67,7 +88,6 @@ Interval range_of_perspective(const Activation& phi, const Interval& z, const In
     return rounded_outward({at(z.low, t.low), at(z.high, t.high)});
   const double high = std::max(at(z.low, t.low), at(z.high, t.low));
   if (z.low >= 0 || phi.is_elu()) return rounded_outward({at(z.low, t.high), high});
-  const Interval u = quotient(z, t);
   return rounded_outward({t.high * phi.beside_relu(u.low, u.high).low, high});
 }
 

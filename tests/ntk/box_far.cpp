@@ -185,9 +185,11 @@ TEST_CASE("homogeneous nets of spherical variables: the same f, and a norm sees 
   double first = 0;
   Dice dice{std::mt19937_64(8)};
   for (int draw = 0; draw < 20; ++draw) {
-    Vector q, c(20);
+    Vector q, c(21);
     for (int k = 0; k < 4; ++k) q.push_back(dice.normal());
     add_product(map.columns, 4, q.data(), c.data());
+    CHECK(c.back() == q.back());
+    c.pop_back();
     const double ratio = dot_of(c, c) / dot_of(q, q);
     if (draw == 0) first = ratio;
     CHECK(ratio == doctest::Approx(first).epsilon(1e-9));

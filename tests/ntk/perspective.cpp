@@ -31,14 +31,17 @@ double perspective_at(const Activation& phi, double z, double t) {
                            : phi.above * std::max(z, 0.0) - (z < 0 ? phi.alpha * t : 0);
 }
 
+const Interval kAll{-kInfinity, kInfinity};
+
 struct Gaps {  // the least distances from what there is, and the size of it
   double above = kInfinity, below = kInfinity, up = kInfinity, down = kInfinity;
   double range_above = kInfinity, range_below = kInfinity, size = 0;
 };
 
+// Where z / t is in u.
 template <class Value>
-Gaps gaps_of(const UnitPlanes& planes, const Interval& range, const Interval& z, const Interval& t,
-             const Value& value) {
+Gaps gaps_of(const UnitPlanes& planes, const Interval& range, const Interval& z, const Interval& u,
+             const Interval& t, const Value& value) {
   Gaps gaps;
   const UnitLines& of = planes.of_z;
   for (int i = 0; i <= kSide; ++i)
@@ -47,9 +50,11 @@ Gaps gaps_of(const UnitPlanes& planes, const Interval& range, const Interval& z,
       // About 0 as closely as t is small.
       const double x =
           j <= kSide ? between(z, j) : std::clamp(s * 0.2 * (j - 1.5 * kSide), z.low, z.high);
+      if (x < u.low * s || x > u.high * s) continue;
       const double f = value(x, s), parallel = of.slope * x + planes.last * s + of.middle;
-      gaps.above = std::min(gaps.above, parallel + of.radius - f);
-      gaps.below = std::min(gaps.below, f - (parallel - of.radius));
+      const double radius = of.radius + planes.radius_last * s;
+      gaps.above = std::min(gaps.above, parallel + radius - f);
+      gaps.below = std::min(gaps.below, f - (parallel - radius));
       gaps.up = std::min(gaps.up, of.up_slope * x + planes.up_last * s + of.up - f);
       gaps.down = std::min(gaps.down, f - (of.down_slope * x + planes.down_last * s + of.down));
       gaps.range_above = std::min(gaps.range_above, range.high - f);
@@ -79,12 +84,37 @@ TEST_CASE("perspective: planes of t phi(z / t) are never crossed, nor its range 
         CAPTURE(z.high);
         CAPTURE(t.low);
         CAPTURE(t.high);
-        const Interval range = range_of_perspective(phi, z, t);
-        const Gaps gaps = gaps_of(
-            planes_of_perspective(phi, z, t), range, z, t,
-            [&](double x, double s) { return phi.kinked() ? phi(x) : perspective_at(phi, x, s); });
-        check_gaps(gaps);
+        const auto at = [&](double x, double s) {
+          return phi.kinked() ? phi(x) : perspective_at(phi, x, s);
+        };
+        for (const double part : {1.0, 0.7, 0.2}) {  // of z / t more may be known
+          CAPTURE(part);
+          Interval u = quotient(z, t);
+          if (part < 1) u = {std::max(part * u.low, -1e9), std::min(part * u.high, 2.0)};
+          if (!(u.low <= u.high)) continue;
+          check_gaps(gaps_of(planes_of_perspective(phi, z, u, t),
+                             range_of_perspective(phi, z, u, t), z, u, t, at));
+        }
+        const Interval u = quotient(z, t), range = range_of_perspective(phi, z, u, t);
+        const Gaps gaps = gaps_of(planes_of_perspective(phi, z, u, t), range, z, u, t, at);
         CHECK(gaps.range_above <= 1e-8 * (gaps.size + std::abs(z.high)));
+      }
+}
+
+TEST_CASE("perspective: planes of t phi(z / t) of a tanh or a sigmoid, where z / t has ends") {
+  for (const LayerKind kind : {LayerKind::tanh, LayerKind::sigmoid})
+    for (const Interval& u : {Interval{-3, 5}, {0.1, 0.2}, {-1e4, -1}, {2, 2}})
+      for (const Interval& t : kOfT) {
+        CAPTURE(u.low);
+        CAPTURE(t.low);
+        const Activation phi(kind);
+        const Interval z{u.low * (u.low < 0 ? t.high : t.low), u.high * t.high};
+        const Gaps gaps =
+            gaps_of(planes_of_perspective(phi, z, u, t), range_of_perspective(phi, z, u, t), z, u,
+                    t, [&](double x, double s) { return s * phi(x == 0 ? 0 : x / s); });
+        check_gaps(gaps);
+        // Of few points near the end, of so long an interval.
+        if (u.low > -1e3) CHECK(gaps.range_above <= 0.02 * t.high + 1e-8 * gaps.size);
       }
 }
 
@@ -100,7 +130,7 @@ TEST_CASE("perspective: planes of phi(z / t) are never crossed") {
         const Activation phi(kind);
         const Interval u = quotient(z, t), range = phi.range(u.low, u.high);
         // Of z = 0 and t = 0, whatever is near.
-        const Gaps gaps = gaps_of(planes_of_quotient(phi, z, t), range, z, t,
+        const Gaps gaps = gaps_of(planes_of_quotient(phi, z, t), range, z, kAll, t,
                                   [&](double x, double s) { return phi(x == 0 ? 0 : x / s); });
         check_gaps(gaps);
         CHECK(gaps.range_above <= 1e-8 + (t.low > 0.4 ? 0.01 : 0.0));
@@ -116,7 +146,7 @@ TEST_CASE(
     const auto radius = [&](double half) {
       const Interval z{0.3 - half, 0.3 + half}, t{0.4 - half, 0.4 + half};
       return (bounds_units(word.kind) ? planes_of_quotient(phi, z, t)
-                                      : planes_of_perspective(phi, z, t))
+                                      : planes_of_perspective(phi, z, quotient(z, t), t))
           .of_z.radius;
     };
     CHECK(radius(0.03) <= 0.05 * std::max(1.0, phi.beta));
@@ -127,7 +157,7 @@ TEST_CASE(
       continue;
     }
     for (const Interval& z : {Interval{0.3, 0.4}, Interval{-0.4, -0.3}}) {
-      const UnitPlanes planes = planes_of_perspective(phi, z, {0, 0.001});
+      const UnitPlanes planes = planes_of_perspective(phi, z, quotient(z, {0, 0.001}), {0, 0.001});
       CHECK(planes.of_z.radius <= 1e-8);
       CHECK(planes.of_z.slope == (z.low > 0 ? phi.above : 0));
       CHECK(planes.last == doctest::Approx(z.low < 0 && phi.is_elu() ? -phi.alpha : 0));

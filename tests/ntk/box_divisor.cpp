@@ -1,0 +1,151 @@
+// A norm that does not divide yet over a box, against draws of all that its forms may be.
+#include "../../ntk/box_divisor.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "../../ntk/box_pass.h"
+#include "../../ntk/box_region.h"
+#include "../../ntk/net_bound.h"
+#include "drawn_boxes.h"
+
+namespace keel {
+namespace {
+
+using namespace drawn_boxes;
+
+struct DrawnDivisor {
+  BoxNorm norm{};
+  Forms given{};
+  Interval last{1, 1};
+};
+
+// Forms of two inputs and one variable of an earlier norm; the next is this one's. Behind c, where
+// eps goes with it, t, which is the second input's.
+DrawnDivisor drawn_divisor(Dice& dice, double spread, double radius, double middle) {
+  DrawnDivisor result;
+  const auto n = static_cast<std::size_t>(2 + dice.below(5));
+  const bool of_last = dice.below(2) == 0;
+  result.norm = {n, std::vector<double>{0, 1e-5, 0.5}[dice.below(3)], of_last};
+  Forms& given = result.given = empty_forms(n + of_last, 4);
+  for (std::size_t j = 0; j < n; ++j) {
+    result.norm.gain.push_back(dice.normal());
+    result.norm.bias.push_back(dice.normal());
+    result.norm.most.push_back(std::sqrt(static_cast<double>(n)));
+    given.centre[j] = middle * dice.normal();
+    given.radius[j] = radius * std::abs(dice.normal());
+    for (std::size_t k = 0; k < 3; ++k) given.of(k)[j] = spread * dice.normal();
+  }
+  if (of_last) {
+    result.last = {0.2, 0.9};
+    given.centre[n] = 0.55;
+    given.of(1)[n] = 0.35;
+  }
+  const Vector reach = reaches(given);
+  for (std::size_t j = 0; j < given.units; ++j)
+    set_ends(given, j, reach[j], {-kInfinity, kInfinity});
+  return result;
+}
+
+// What is given at some e, and what r is of it.
+Vector drawn_values(Dice& dice, const Forms& given, const Vector& e) {
+  Vector of;
+  for (std::size_t j = 0; j < given.units; ++j) {
+    of.push_back(given.centre[j] + given.radius[j] * share_of(dice));
+    for (std::size_t k = 0; k < 3; ++k) of[j] += e[k] * given.of(k)[j];
+  }
+  return of;
+}
+
+double divisor_of(const BoxNorm& norm, const Vector& of) {
+  double square = norm.eps * (norm.eps_of_last ? of.back() * of.back() : 1);
+  for (std::size_t j = 0; j < norm.units; ++j)
+    square += of[j] * of[j] / static_cast<double>(norm.units);
+  return std::sqrt(square);
+}
+
+TEST_CASE("box_divisor: draws keep to the bounds that go back, to the ends, ratios and forms") {
+  constexpr int kDraws = 200;
+  Dice dice{std::mt19937_64(33)};
+  for (const double spread : {1.0, 0.1, 1e-3})
+    for (const double radius : {0.0, 0.1, 1.0})
+      for (int i = 0; i < 60; ++i) {
+        CAPTURE(spread);
+        CAPTURE(radius);
+        CAPTURE(i);
+        const DrawnDivisor drawn = drawn_divisor(dice, spread, radius * spread, i % 4 == 0 ? 0 : 2);
+        const Forms& given = drawn.given;
+        const std::size_t n = drawn.norm.units;
+        const DivisorLines lines(drawn.norm, given, 2, drawn.last);
+        const Forms h = lines.forms(3);
+        REQUIRE(h.units == n + 1);
+        Vector weights, lost(2);
+        for (std::size_t j = 0; j <= n; ++j) weights.push_back(dice.normal());
+        if (i % 3 == 0) weights[n] *= 30;  // a level that nothing comes to, or all
+        Vector before = weights;
+        double value = 0, size = 0;
+        lines.back(before, value, size, &lost);
+        REQUIRE(before.size() == given.units);
+        CHECK(lost[0] >= 0);
+        CHECK(lost[1] >= 0);
+        const double most_ratio = lines.most_ratio(weights, 0, lost);
+        for (int draw = 0; draw < kDraws; ++draw) {
+          Vector e;
+          for (int k = 0; k < 3; ++k) e.push_back(share_of(dice));
+          const Vector of = drawn_values(dice, given, e);
+          const double r = divisor_of(drawn.norm, of);
+          double reached = 0, at_most = value + 1e-9 * size;
+          for (std::size_t j = 0; j < given.units; ++j) at_most += before[j] * of[j];
+          for (std::size_t j = 0; j <= n; ++j) {
+            const double is = j == n ? r : of[j] * drawn.norm.gain[j] + r * drawn.norm.bias[j];
+            reached += weights[j] * is;
+            CHECK(is >= h.low[j]);
+            CHECK(is <= h.high[j]);
+            CHECK(is >= r * h.ratios[j].low);
+            CHECK(is <= r * h.ratios[j].high);
+            double off = h.centre[j], allowed = h.radius[j];
+            for (std::size_t k = 0; k < 3; ++k) off += e[k] * h.of(k)[j];
+            allowed += std::abs(h.of(3)[j]);
+            CHECK(std::abs(is - off) <= allowed);
+          }
+          CHECK(reached <= at_most);
+          CHECK(reached <= r * most_ratio);
+        }
+      }
+}
+
+TEST_CASE("box_divisor: of one box of every x a linear net has the bound of the ball") {
+  for (const char* norm : {"rmsnorm", "layernorm"}) {
+    CAPTURE(norm);
+    const Net net(fmt::format("dense(7) {} dense(1)", norm), 7,
+                  {.seed = 3, .dtype = DType::f64, .sigma_b2 = 0.3});
+    const BoxRegion region = *box_region(net, {.boxes = 1});
+    REQUIRE(region.net.divides);
+    Vector lost;
+    Box all{Vector(8, -1.0), Vector(8, 1.0)};
+    all.low[7] = 0;
+    const double bound = BoxPass(region.net, all, kInfinity).bound({1}, lost);
+    const std::size_t last = net.layout().entries().size() - 2;
+    const Vector w = net.values(last), gain = net.values(2);
+    double square = 0, bias = net.values(last + 1)[0];
+    for (std::size_t j = 0; j < 7; ++j) square += std::pow(w[j] * gain[j], 2);
+    CHECK(bound == doctest::Approx(std::sqrt(7 * square) + bias).epsilon(1e-6));
+    for (const double of : lost) CHECK(of > 0);
+  }
+}
+
+TEST_CASE("box_divisor: where norms stay linear, and where a residual keeps them from it") {
+  const auto divides = [](const char* spec) {
+    return box_net(Net(spec, 2, {.dtype = DType::f64})).divides;
+  };
+  CHECK(divides("dense(4) layernorm relu dense(1)"));
+  CHECK(divides("dense(4) tanh dense(4) rmsnorm dense(1)"));
+  CHECK(divides("dense(4) residual(layernorm relu dense(4)) layernorm residual(relu) dense(1)"));
+  CHECK(!divides("dense(4) layernorm residual(layernorm relu dense(4)) dense(1)"));
+  CHECK(!divides("dense(4) residual(layernorm relu dense(4)) dense(1)"));
+  CHECK(!divides("dense(4) tanh dense(1)"));
+}
+
+}  // namespace
+}  // namespace keel
