@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "interval_ends.h"
 #include "units.h"
 
 namespace keel {
@@ -63,8 +64,7 @@ void set_ratios(Forms& forms, std::vector<Interval> known) {
     Interval& ratio = forms.ratios[j];
     const double margin = kMargin * (forms.farthest(j) + std::abs(middle[j]) * r.high);
     const double by = (off[j] + margin) / r.low;
-    const Interval both{std::max(ratio.low, middle[j] - by), std::min(ratio.high, middle[j] + by)};
-    if (both.low <= both.high) ratio = both;
+    ratio = common(ratio, {middle[j] - by, middle[j] + by});
     const Interval z{std::max(forms.low[j], ratio.low * (ratio.low < 0 ? r.high : r.low)),
                      std::min(forms.high[j], ratio.high * (ratio.high > 0 ? r.high : r.low))};
     if (!(z.low <= z.high)) continue;

@@ -15,10 +15,7 @@ namespace {
 // z / t, as far as is known.
 Interval ratio_of(const Forms& given, std::size_t j, const Interval& t) {
   const Interval by_ends = quotient({given.low[j], given.high[j]}, t);
-  if (given.ratios.empty()) return by_ends;
-  const Interval& ratio = given.ratios[j];
-  const Interval both{std::max(by_ends.low, ratio.low), std::min(by_ends.high, ratio.high)};
-  return both.low <= both.high ? both : ratio;
+  return given.ratios.empty() ? by_ends : common(given.ratios[j], by_ends);
 }
 
 UnitPlanes planes_of(const BoxUnits& units, const Forms& given, std::size_t j, const Interval& t) {

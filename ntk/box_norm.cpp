@@ -19,11 +19,6 @@ Interval widened(const Interval& interval) {
   return {interval.low - margin, interval.high + margin};
 }
 
-Interval common(const Interval& a, const Interval& b) {
-  const Interval both{std::max(a.low, b.low), std::min(a.high, b.high)};
-  return both.low <= both.high ? both : a;  // they differ by rounding
-}
-
 }  // namespace
 
 NormLines::NormLines(const BoxNorm& norm, const Forms& c, std::size_t inputs, const Interval& last)

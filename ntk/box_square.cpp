@@ -15,11 +15,6 @@ Interval widened_squares(const Interval& interval) {
   return {interval.low * (1 - kMargin), interval.high * (1 + kMargin)};
 }
 
-Interval common(const Interval& a, const Interval& b) {
-  const Interval both{std::max(a.low, b.low), std::min(a.high, b.high)};
-  return both.low <= both.high ? both : a;  // they differ by rounding
-}
-
 }  // namespace
 
 // By each unit's ends, and by the forms, of which c - c0 is known to be one of few variables.

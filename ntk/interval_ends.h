@@ -19,4 +19,10 @@ inline double most_of(const Interval& interval) {
   return std::max(std::abs(interval.low), std::abs(interval.high));
 }
 
+/// What both hold, of what is in both; a where they differ by rounding.
+inline Interval common(const Interval& a, const Interval& b) {
+  const Interval both{std::max(a.low, b.low), std::min(a.high, b.high)};
+  return both.low <= both.high ? both : a;
+}
+
 }  // namespace keel
