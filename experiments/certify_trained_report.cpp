@@ -42,6 +42,12 @@ std::string proof_of(const NetBound& bound, const Spec& spec) {
                      bound.sets > 1 ? fmt::format(", {} sets", bound.sets) : "", boxes);
 }
 
+// Where the usual number of them left much open.
+bool more_boxes_may_help(const TrainedFindings& found, const TrainedChoice& choice) {
+  constexpr double kMuch = 0.95;  // of half the interval, from its middle
+  return found.bound.boxes > 0 && !found.bound.closed && !choice.boxes && found.share.value < kMuch;
+}
+
 }  // namespace
 
 // To as many digits as tell its ends apart.
@@ -139,6 +145,10 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
   else if (!found.attack.beyond)
     text += fmt::format("{}: nothing is proved, but for a region (--within, --ranges)\n",
                         no_bound(spec));
+  if (more_boxes_may_help(found, choice))
+    text +=
+        "more boxes may bring it nearer to what was found: --boxes 800000, some minutes; Ctrl-C "
+        "ends them there\n";
   if (!found.ranges.empty())
     text += fmt::format(
         "ranges: those of the columns of {}{}\n", choice.search.ranges,

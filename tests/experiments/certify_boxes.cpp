@@ -1,6 +1,7 @@
 // keel certify --ranges and --boxes, as typed.
 #include <sstream>
 
+#include "../../experiments/certify_trained_report.h"
 #include "trained.h"
 
 namespace keel {
@@ -43,6 +44,33 @@ TEST_CASE("certify trained: of few features boxes leave nothing open, for every 
   CHECK(low >= dual["interval"][0].get<double>() - near);
   CHECK(high <= dual["interval"][1].get<double>() + near);
   CHECK(closed["largest_found"].get<double>() >= dual["largest_found"].get<double>() * 0.999);
+}
+
+TEST_CASE("certify trained: more boxes are named where the usual ones leave much open, and help") {
+  TrainedFindings found;
+  found.bound.bounded = true;
+  found.bound.outputs = {{-1, 2}};
+  found.bound.boxes = 100;
+  found.share.value = 0.6;
+  TrainedChoice choice;
+  const auto named = [&] {
+    return findings_text(found, choice, parse_spec("dense(2) layernorm dense(1)"),
+                         Standardiser::none(5))
+               .find("\nmore boxes may bring it nearer to what was found: --boxes ") !=
+           std::string::npos;
+  };
+  CHECK(named());
+  choice.boxes = 100;  // who asks for some knows of them
+  CHECK(!named());
+  choice.boxes.reset();
+  found.share.value = 0.99;
+  CHECK(!named());
+  found.share.value = 0.6;
+  found.bound.closed = true;
+  CHECK(!named());
+  found.bound.closed = false;
+  found.bound.boxes = 0;  // none would help, of many features
+  CHECK(!named());
 }
 
 TEST_CASE("certify trained: in the ranges of a table, as wide as they are or wider") {
