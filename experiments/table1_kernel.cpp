@@ -22,24 +22,23 @@ constexpr std::int64_t kFitRows = 8000;  // half as many judge
 /// Draws a bar of a member's stages, and stops them.
 class Teller {
  public:
-  Teller(const Member& member, const Context& context, const std::atomic<bool>* stop)
+  Teller(const Member& member, const Context& context, StopFlag stop)
       : method_(member.method), stop_(stop), bar_(context.shows_progress()) {}
   void update(std::string_view stage, double done) {
-    if (stop_ && stop_->load()) throw Interrupted();
+    if (raised(stop_)) throw Interrupted();
     bar_.update(fmt::format("{}: {}", method_, stage), done);
   }
 
  private:
   const std::string& method_;
-  const std::atomic<bool>* stop_;
+  StopFlag stop_;
   StageBar bar_;
 };
 
 }  // namespace
 
 Outcome solve_kernel(const Member& member, const Protein& protein, const ProteinSplit& split,
-                     const Table1Options& options, const Context& context,
-                     const std::atomic<bool>* stop) {
+                     const Table1Options& options, const Context& context, StopFlag stop) {
   const Examples training = examples_at(protein.rows, split.train);
   const Standardiser standardiser(Standardise::xy, training);
   const Tensor x = standardiser.inputs(training, context.device);

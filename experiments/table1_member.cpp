@@ -87,7 +87,7 @@ std::string Member::file() const {
 }
 
 Members::Members(const Protein& protein, const Context& context, const Table1Options& options,
-                 const OutputFolder& folder, const std::atomic<bool>* stop)
+                 const OutputFolder& folder, StopFlag stop)
     : protein_(protein), context_(context), options_(options), folder_(folder), stop_(stop) {
   const Examples& rows = protein.rows;
   fingerprint_ = fingerprint(Tensor::from(rows.x, {rows.rows, rows.features})) + "-" +

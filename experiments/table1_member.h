@@ -1,12 +1,12 @@
 // One method on one split of the protein data: trained or solved, or read back from a file.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "../core/work_progress.h"
 #include "command.h"
 #include "output.h"
 #include "protein.h"
@@ -41,7 +41,7 @@ const std::vector<std::string>& table1_methods();
 class Members {
  public:
   Members(const Protein& protein, const Context& context, const Table1Options& options,
-          const OutputFolder& folder, const std::atomic<bool>* stop);
+          const OutputFolder& folder, StopFlag stop);
 
   /// What the finished member's file holds, with --resume; else null. Throws keel::Error where it
   /// belongs to another run.
@@ -61,14 +61,13 @@ class Members {
   const Context& context_;
   const Table1Options& options_;
   const OutputFolder& folder_;
-  const std::atomic<bool>* stop_;
+  StopFlag stop_;
   std::string fingerprint_;  // of the data
 };
 
 /// The exact infinite-width regression of member.spec() on the split's training rows. Throws
 /// Interrupted once `stop` is raised.
 Outcome solve_kernel(const Member& member, const Protein& protein, const ProteinSplit& split,
-                     const Table1Options& options, const Context& context,
-                     const std::atomic<bool>* stop);
+                     const Table1Options& options, const Context& context, StopFlag stop);
 
 }  // namespace keel

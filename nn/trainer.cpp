@@ -1,5 +1,6 @@
 #include "trainer.h"
 
+#include <atomic>
 #include <exception>
 #include <limits>
 #include <optional>

@@ -1,11 +1,11 @@
 // train: fits a net, or every member of an ensemble, to data by mean squared error.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "../core/work_progress.h"
 #include "train_step.h"
 
 namespace keel {
@@ -31,7 +31,7 @@ struct TrainOptions {
   std::function<void(const Progress&)> progress{};
 
   /// Set to true by anybody, a signal handler say: train returns before the next epoch.
-  const std::atomic<bool>* stop = nullptr;
+  StopFlag stop = nullptr;
 
   std::string checkpoint{};        ///< a file to resume from; empty: none is written
   double checkpoint_seconds = 60;  ///< at most this often; and when training ends or is stopped

@@ -28,7 +28,7 @@ class Training {
             .shuffle_seed = options.shuffle_seed,
             .sharers = options.sharers};
   }
-  bool stop_requested() const { return options.stop && options.stop->load(); }
+  bool stop_requested() const { return raised(options.stop); }
 
   /// Throws unless member s's losses of epochs begin <= e < end are finite.
   void check_losses(std::int64_t s, std::int64_t begin, std::int64_t end) const;

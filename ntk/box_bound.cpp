@@ -116,13 +116,21 @@ void BoxBound::go_on_within(const std::vector<double>& proved) {
   std::vector<std::int64_t> before(ends_.size(), -1);  // boxes at the last look
   for (bool looks = true; looks;) {
     looks = false;
+    std::vector<std::size_t> open;
+    std::int64_t spare = 0;  // what others leave
     for (std::size_t end = 0; end < ends_.size(); ++end) {
       const BoxCuts& of = ends_[end].cuts;
-      if (of.boxes() <= before[end] || of.boxes() >= most_ ||
-          of.bound() <= of.found() + near(end / 2) || !may_pass(ends_[end], proved[end]))
-        continue;
-      before[end] = of.boxes();
-      look(end, next(of.boxes(), most_));
+      if (of.boxes() > before[end] && of.bound() > of.found() + near(end / 2) &&
+          may_pass(ends_[end], proved[end]))
+        open.push_back(end);
+      else
+        spare += std::max<std::int64_t>(most_ - of.boxes(), 0);
+    }
+    for (const std::size_t end : open) {
+      const std::int64_t boxes = ends_[end].cuts.boxes(), most = most_ + spare / std::ssize(open);
+      if (boxes >= most) continue;
+      before[end] = boxes;
+      look(end, next(boxes, most));
       looks = true;
     }
     cut();

@@ -127,19 +127,24 @@ double BoxPass::bound_of_quotient(const Vector& weights, Vector& lost) const {
     by_ratios += std::max(weights[i] * given_.ratios[i].low, weights[i] * given_.ratios[i].high);
   double best = by_ratios < kInfinity ? by_ratios : kInfinity,
          level = std::min(by_ratios, middle + reach / divisor_.low);
-  for (const auto& [kind, steps] : kSteps)
+  for (const auto& [kind, steps] : kSteps) {
+    double level_before = 0, most_before = 0;
     for (int step = 0; step < steps; ++step) {
       Vector with = weights;
       with.push_back(-level);
       const double most = bound_by(kind, with, kind == Kind::parallel ? &lost : nullptr);
       const double above = most / (most > 0 ? divisor_.low : divisor_.high);
       best = std::min(best, level + above + kMargin * (std::abs(level) + std::abs(above)));
-      double r = r0;  // where that is the most
+      double r = r0;  // where that is the most: by the inputs there, or by how it fell
       for (std::size_t k = 0; k < net_.inputs; ++k)
-        r += std::copysign(1.0, with[k]) * given_.of(k)[n];
+        if (with[k] != 0) r += std::copysign(1.0, with[k]) * given_.of(k)[n];
+      if (step > 0 && level != level_before) r = (most_before - most) / (level - level_before);
+      level_before = level;
+      most_before = most;
       level += most / std::clamp(r, divisor_.low, divisor_.high);
       if (!std::isfinite(level)) return best;
     }
+  }
   return best;
 }
 

@@ -132,7 +132,57 @@ TEST_CASE("box_divisor: of one box of every x a linear net has the bound of the 
     for (std::size_t j = 0; j < 7; ++j) square += std::pow(w[j] * gain[j], 2);
     CHECK(bound == doctest::Approx(std::sqrt(7 * square) + bias).epsilon(1e-6));
     for (const double of : lost) CHECK(of > 0);
+    all.low[7] = 0.01;  // r is above 0 now, and no better told apart from c
+    CHECK(BoxPass(region.net, all, kInfinity).bound({1}, lost) <= bound * (1 + 1e-4));
   }
+}
+
+TEST_CASE("box_divisor: where r may be 0 and activations have no planes through 0, as of 1e5") {
+  for (const char* phi : {"gelu", "elu", "tanh", "relu"}) {
+    CAPTURE(phi);
+    const Net net(fmt::format("dense(4) rmsnorm(eps=0) {0} dense(4) {0} dense(1)", phi), 2,
+                  {.seed = 6, .dtype = DType::f64, .sigma_b2 = 0.3});
+    Vector bias = net.values(1), second = net.values(3);
+    for (double& value : bias) value = 0;
+    for (double& value : second) value *= 1e5;
+    copy(net.layout().member_view(net.flat(), 1, 0), Tensor::from(bias, {4}));
+    copy(net.layout().member_view(net.flat(), 3, 0), Tensor::from(second, {4, 4}));
+    const BoxNet steps = box_net(net);
+    REQUIRE(steps.divides);
+    const BoxPass pass(steps, {{-1, -1}, {1, 1}}, kInfinity);
+    Vector lost;
+    const double high = pass.bound({1}, lost), low = -pass.bound({-1}, lost);
+    for (int i = 0; i < 400; ++i) {
+      const double at = 2 * M_PI * i / 400, length = std::pow(10.0, -(i % 9));
+      const double f = Plain(net).forward({length * std::cos(at), length * std::sin(at)})[0];
+      CHECK(f <= high);
+      CHECK(f >= low);
+    }
+  }
+}
+
+TEST_CASE("box_divisor: a box's bound is nearly that of the best level") {
+  const Net net("dense(16) layernorm relu dense(16) relu dense(1)", 2,
+                {.seed = 5, .dtype = DType::f64, .sigma_b2 = 0.3});
+  const BoxNet steps = box_net(net);
+  Dice dice{std::mt19937_64(12)};
+  Vector lost;
+  double open = 0, reached = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Vector middle = {dice.normal(), dice.normal()};
+    const Box box{{middle[0] - 0.3, middle[1] - 0.3}, {middle[0] + 0.3, middle[1] + 0.3}};
+    const double high = BoxPass(steps, box, kInfinity).bound({1}, lost),
+                 low = -BoxPass(steps, box, kInfinity).bound({-1}, lost);
+    double most = -kInfinity, least = kInfinity;
+    for (int p = 0; p < 400; ++p) {
+      const double f = Plain(net).forward(point_in(dice, box))[0];
+      most = std::max(most, f);
+      least = std::min(least, f);
+    }
+    open += high - most + least - low;
+    reached += most - least;
+  }
+  CHECK(open <= 1.15 * reached);
 }
 
 TEST_CASE("box_divisor: where norms stay linear, and where a residual keeps them from it") {
