@@ -150,6 +150,18 @@ TEST_CASE("net_bound boxes: where they tell nothing the dual's interval stays") 
   CHECK(constant.boxes <= 2);
 }
 
+TEST_CASE("net_bound boxes: what ends that have closed leave of them is the others'") {
+  Net net = random_net("dense(16) gelu dense(16) gelu dense(2)", 4, 1);
+  Vector last = net.values(4);
+  for (std::size_t i = 0; i < 16; ++i) last[i] = 0;  // output 0 is constant
+  copy(net.layout().member_view(net.flat(), 4, 0), Tensor::from(last, {2, 16}));
+  const NetBound bound = bound_net(
+      net, {.ranges = std::vector<Interval>(4, {-1, 1}), .boxes = 600, .all_boxes = true});
+  CHECK(!bound.closed);
+  CHECK(bound.boxes >= 590);
+  CHECK(bound.boxes <= 600 + 4 * 32);
+}
+
 TEST_CASE("net_bound boxes: a norm with eps 0 of what may be 0, where f jumps") {
   for (const char* norm : {"layernorm(eps=0)", "rmsnorm(eps=0)"})
     for (const std::int64_t features : {1, 2}) {
