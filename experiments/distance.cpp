@@ -181,6 +181,8 @@ DistanceRun run_distance(const DistanceOptions& options) {
         curve.at.push_back({within, proved, found});
         if (options.progress) options.progress();
       }
+      for (std::size_t i = curve.at.size(); i > 1; --i)  // what is proved farther out holds nearer
+        curve.at[i - 2].proved = common(curve.at[i - 2].proved, curve.at[i - 1].proved);
       run.curves.push_back(std::move(curve));
     }
   }

@@ -38,6 +38,10 @@ TEST_CASE("distance: nets without a norm go on with the distance, and those with
       CHECK(at.found.low < at.found.high);
       CHECK(at.found.high <= at.proved.high);
     }
+    for (std::size_t i = 0; i < 2; ++i) {  // nearer, no wider
+      CHECK(curve.at[i].proved.low >= curve.at[i + 1].proved.low);
+      CHECK(curve.at[i].proved.high <= curve.at[i + 1].proved.high);
+    }
     const double grown = (curve.at[2].proved.high - curve.at[2].proved.low) /
                          (curve.at[1].proved.high - curve.at[1].proved.low);
     if (curve.net == 0)
