@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "../../ntk/box_layers.h"
 #include "../../ntk/box_pass.h"
 #include "../../ntk/box_region.h"
 #include "../../ntk/net_bound.h"
@@ -113,6 +114,47 @@ TEST_CASE("box_divisor: draws keep to the bounds that go back, to the ends, rati
           CHECK(reached <= r * most_ratio);
         }
       }
+}
+
+TEST_CASE("box_divisor: units behind it keep to their forms, ends and ratios, too") {
+  Dice dice{std::mt19937_64(34)};
+  int open = 0;
+  for (const LayerKind kind : {LayerKind::relu, LayerKind::gelu, LayerKind::tanh})
+    for (const double spread : {1.0, 0.1})
+      for (int i = 0; i < 60; ++i) {
+        CAPTURE(spread);
+        CAPTURE(i);
+        const DrawnDivisor drawn = drawn_divisor(dice, spread, 0.1 * spread, i % 3);
+        const std::size_t n = drawn.norm.units;
+        const Forms h = DivisorLines(drawn.norm, drawn.given, 2, drawn.last).forms(3);
+        const Interval t{std::max(h.low[n], 0.0), h.high[n]};
+        const Activation phi(kind);
+        std::vector<UnitPlanes> planes;
+        const Forms g = through(BoxUnits{n, phi, UnitScale::perspective}, h, t, planes);
+        REQUIRE(g.units == n + 1);
+        for (std::size_t j = 0; j < n && t.low == 0; ++j) {
+          ++open;
+          CHECK(planes[j].of_z.middle == 0);  // through 0 alone
+          CHECK(planes[j].of_z.radius == 0);
+        }
+        for (int draw = 0; draw < 100; ++draw) {
+          Vector e;
+          for (int k = 0; k < 3; ++k) e.push_back(share_of(dice));
+          const Vector of = drawn_values(dice, drawn.given, e);
+          const double r = divisor_of(drawn.norm, of);
+          for (std::size_t j = 0; j < n; ++j) {
+            const double u = of[j] / r * drawn.norm.gain[j] + drawn.norm.bias[j], is = r * phi(u);
+            CHECK(is >= g.low[j]);
+            CHECK(is <= g.high[j]);
+            CHECK(phi(u) >= g.ratios[j].low);
+            CHECK(phi(u) <= g.ratios[j].high);
+            double off = g.centre[j], allowed = g.radius[j] + std::abs(g.of(3)[j]);
+            for (std::size_t k = 0; k < 3; ++k) off += e[k] * g.of(k)[j];
+            CHECK(std::abs(is - off) <= allowed);
+          }
+        }
+      }
+  CHECK(open > 20);
 }
 
 TEST_CASE("box_divisor: of one box of every x a linear net has the bound of the ball") {
