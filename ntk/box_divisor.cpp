@@ -76,7 +76,6 @@ Forms DivisorLines::forms(std::size_t variable) const {
     const double off = most + kMargin * (most + std::abs(bias));
     ratios.push_back({bias - off, bias + off});
   }
-  ratios.push_back({1, 1});
   set_ratios(result, std::move(ratios));
   return result;
 }
@@ -115,7 +114,6 @@ void DivisorLines::back(Vector& weights, double& value, double& size, Vector* lo
   const double most_ball = of_ball * (of_ball > 0 ? divisor_.high : divisor_.low);
   double off = std::max(of_divisor, 0.0) * sag_;
   if (most_ball < most_linear) {
-    std::ranges::fill(weights, 0);
     size += most_of_c * divisor_.high;
     off = most_ball - middle_of(linear) - of_divisor * shift_;
     of_divisor = of_ball;

@@ -50,6 +50,7 @@ void set_ends(Forms& forms, std::size_t j, double reach, const Interval& known) 
 void set_ratios(Forms& forms, std::vector<Interval> known) {
   forms.ratios = std::move(known);
   const std::size_t n = forms.units - 1;
+  if (forms.ratios.size() == n) forms.ratios.push_back({1, 1});
   const Interval r{std::max(forms.low[n], 0.0), forms.high[n]};
   std::vector<double> middle(n), off(n);
   for (std::size_t j = 0; j < n; ++j) {

@@ -39,7 +39,8 @@ std::vector<double> reaches(const Forms& forms);
 /// Puts low[j] and high[j] where the form, which goes so far, and `known` both have them.
 void set_ends(Forms& forms, std::size_t j, double reach, const Interval& known);
 
-/// Puts ratios where `known` and the forms, and ends where ends and ratios have them.
+/// Puts ratios where `known` and the forms, and ends where ends and ratios have them. Of the last
+/// value, which is 1, `known` need not tell.
 void set_ratios(Forms& forms, std::vector<Interval> known);
 
 /// Adds to lost [inputs] what each input's side of the box has of `by`, which value j's form costs.

@@ -131,7 +131,6 @@ Forms through(const BoxUnits& units, const Forms& given, const Interval& t,
     const double margin = kMargin * most_of(of);
     ratios.push_back({of.low - margin, of.high + margin});
   }
-  ratios.push_back({1, 1});
   set_ratios(result, std::move(ratios));
   return result;
 }
@@ -166,7 +165,6 @@ Forms sum_of(const Forms& kept, const Forms& added, bool last_stays) {
     const double margin = kMargin * (most_of(one) + most_of(other));
     ratios.push_back({one.low + other.low - margin, one.high + other.high + margin});
   }
-  ratios.push_back({1, 1});
   set_ratios(result, std::move(ratios));
   return result;
 }

@@ -62,7 +62,6 @@ class Building {
     }
     end_map();
     result_.outputs = static_cast<std::size_t>(width_);
-    result_.divides = result_.divisors > 0;
     return std::move(result_);
   }
 
@@ -88,7 +87,7 @@ class Building {
   void activation(std::size_t layer) {
     BoxUnits step{units(), activation_of(net_, layer)};
     if (of_last_) {
-      of_last_ = result_.divisors > 0 || !bounds_units(net_.spec()[layer].kind);
+      of_last_ = result_.divides() || !bounds_units(net_.spec()[layer].kind);
       step.scale = of_last_ ? UnitScale::perspective : UnitScale::quotient;
     }
     push(std::move(step));
@@ -189,12 +188,17 @@ double scaled_at(const Activation& phi, UnitScale scale, double z, double t) {
   return std::isinf(u) ? phi.above * std::max(z, 0.0) : t * phi(u);
 }
 
+// What a norm divides by, its square.
+double square_of(const BoxNorm& norm, const Vector& c, double t) {
+  double square = norm.eps * (t * t);
+  for (double value : c) square += value * value / static_cast<double>(c.size());
+  return square;
+}
+
 void keep_divisor(const BoxNorm& norm, Vector& x) {
   const double t = norm.eps_of_last ? x.back() : 1;
   x.resize(norm.units);
-  double square = norm.eps * t * t;
-  for (double value : x) square += value * value / static_cast<double>(norm.units);
-  const double r = std::sqrt(square);
+  const double r = std::sqrt(square_of(norm, x, t));
   for (std::size_t j = 0; j < norm.units; ++j) x[j] = x[j] * norm.gain[j] + r * norm.bias[j];
   x.push_back(r);
 }
@@ -266,8 +270,7 @@ Vector box_net_at(const BoxNet& net, Vector x) {
         x[j] = keeps ? phi(x[j]) : scaled_at(phi, units->scale, x[j], last);
       }
     } else if (const auto* norm = std::get_if<BoxNorm>(&step)) {
-      double square = norm->eps * (norm->eps_of_last ? last * last : 1);
-      for (double value : x) square += value * value / static_cast<double>(x.size());
+      const double square = square_of(*norm, x, norm->eps_of_last ? last : 1);
       const double over = square > 0 ? 1 / std::sqrt(square) : 0;
       for (std::size_t j = 0; j < x.size(); ++j) x[j] = x[j] * over * norm->gain[j] + norm->bias[j];
     } else if (const auto* of = std::get_if<BoxDivisor>(&step)) {
@@ -283,7 +286,7 @@ Vector box_net_at(const BoxNet& net, Vector x) {
       kept.pop_back();
     }
   }
-  if (!net.divides) return x;
+  if (!net.divides()) return x;
   x.pop_back();
   for (double& value : x) value = value == 0 ? 0 : value / last;
   return x;

@@ -62,14 +62,15 @@ struct BoxNet {
   std::size_t inputs = 0, outputs = 0, norms = 0, products = 0;
   std::size_t divisors = 0;
   bool homogeneous = false;  ///< takes (p, t), t >= 0, and gives f(p / t)
-  /// Gives r f and, behind it, r: that of the last norm that no residual passes by. All such norms
-  /// are BoxDivisors then, linear but for one number each. So it is unless a norm within a residual
-  /// stands behind one.
-  bool divides = false;
   /// [inputs, inputs]: what (p, t) is of what it takes, where that is not (p, t) but as near to a
   /// norm's output as is linear; the last is t all the same. Or empty.
   std::vector<double> change{};
   std::vector<BoxStep> steps{};
+
+  /// Gives r f and, behind it, r: that of the last norm that no residual passes by. All such norms
+  /// are BoxDivisors then, linear but for one number each. So it is unless a norm within a residual
+  /// stands behind one.
+  bool divides() const { return divisors > 0; }
 
   /// Of linear forms of a box: one number of each variable, and those of norms and of products.
   std::size_t variables() const {

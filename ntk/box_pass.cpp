@@ -82,14 +82,14 @@ BoxPass::BoxPass(const BoxNet& net, const Box& box, double within)
       kept.pop_back();
     }
   }
-  if (!net.divides) return;
+  if (!net.divides()) return;
   divisor_ = last;
   given_ = std::move(forms);
 }
 
 double BoxPass::bound(const Vector& weights, Vector& lost) const {
   lost.assign(net_.inputs, 0);
-  if (net_.divides)
+  if (net_.divides())
     return open() ? bound_of_ratio(weights, lost) : bound_of_quotient(weights, lost);
   Vector parallel = weights, fitted = weights;
   return std::min(bound_by(Kind::parallel, parallel, &lost),

@@ -36,7 +36,7 @@ class BoxPass {
   // `weights` of f become such of the inputs.
   double bound_by(Kind kind, std::vector<double>& weights, std::vector<double>* lost) const;
   // Of a net that divides last, and whether what it divides by may be 0 here.
-  bool open() const { return net_.divides && !(divisor_.low > 0); }
+  bool open() const { return net_.divides() && !(divisor_.low > 0); }
   double bound_of_ratio(const std::vector<double>& weights, std::vector<double>& lost) const;
   double bound_of_quotient(const std::vector<double>& weights, std::vector<double>& lost) const;
   void back(Kind kind, const BoxUnits& units, const Step& made, std::vector<double>& weights,

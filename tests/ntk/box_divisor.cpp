@@ -163,7 +163,7 @@ TEST_CASE("box_divisor: of one box of every x a linear net has the bound of the 
     const Net net(fmt::format("dense(7) {} dense(1)", norm), 7,
                   {.seed = 3, .dtype = DType::f64, .sigma_b2 = 0.3});
     const BoxRegion region = *box_region(net, {.boxes = 1});
-    REQUIRE(region.net.divides);
+    REQUIRE(region.net.divides());
     Vector lost;
     Box all{Vector(8, -1.0), Vector(8, 1.0)};
     all.low[7] = 0;
@@ -190,7 +190,7 @@ TEST_CASE("box_divisor: where r may be 0 and activations have no planes through 
     copy(net.layout().member_view(net.flat(), 1, 0), Tensor::from(bias, {4}));
     copy(net.layout().member_view(net.flat(), 3, 0), Tensor::from(second, {4, 4}));
     const BoxNet steps = box_net(net);
-    REQUIRE(steps.divides);
+    REQUIRE(steps.divides());
     const BoxPass pass(steps, {{-1, -1}, {1, 1}}, kInfinity);
     Vector lost;
     const double high = pass.bound({1}, lost), low = -pass.bound({-1}, lost);
@@ -229,7 +229,7 @@ TEST_CASE("box_divisor: a box's bound is nearly that of the best level") {
 
 TEST_CASE("box_divisor: where norms stay linear, and where a residual keeps them from it") {
   const auto divides = [](const char* spec) {
-    return box_net(Net(spec, 2, {.dtype = DType::f64})).divides;
+    return box_net(Net(spec, 2, {.dtype = DType::f64})).divides();
   };
   CHECK(divides("dense(4) layernorm relu dense(1)"));
   CHECK(divides("dense(4) tanh dense(4) rmsnorm dense(1)"));
