@@ -142,11 +142,21 @@ double Activation::spread(double scale) const {
   return kind == LayerKind::tanh ? std::min(scale, 2.0) : scale;
 }
 
+// Numbers on both sides of the z below 0 where gelu, in either form, or silu is lowest: it falls up
+// to the first, and rises from the second.
+Interval Activation::about_lowest() const {
+  return kind == LayerKind::silu ? Interval{-1.3 / beta, -1.25 / beta} : Interval{-0.8, -0.7};
+}
+
 // All rise but for gelu and silu below 0, which fall before, and lines of a slope below 0: the
 // larger end is the largest.
 Interval Activation::range(double a, double b) const {
   const double at_a = (*this)(a), at_b = (*this)(b), most = std::max(at_a, at_b);
-  if ((kind == LayerKind::gelu || kind == LayerKind::silu) && a < 0) return {*least(), most};
+  if (kind == LayerKind::gelu || kind == LayerKind::silu) {
+    const Interval lowest = about_lowest();
+    if (b <= lowest.low) return {at_b, at_a};
+    return {a >= lowest.high ? at_a : *least(), most};
+  }
   if (kinked() && slope < 0) return {a < 0 && b > 0 ? 0 : std::min(at_a, at_b), most};
   return {at_a, most};
 }
@@ -161,8 +171,7 @@ std::optional<Interval> Activation::beside_relu() const {
 }
 
 // Of elu it is 0 above 0, and rises to that below. Of the others it is even, and phi(-|z|):
-// softplus' falls with |z|, the others' falls to least() at |z| of 0.75, or of 1.28 / beta, and
-// rises from there.
+// softplus' falls with |z|, the others' falls to least() and rises from there.
 Interval Activation::beside_relu(double a, double b) const {
   const auto at = [this](double size) { return std::isinf(size) ? 0 : (*this)(-size); };
   if (kinked()) return {};
@@ -170,10 +179,9 @@ Interval Activation::beside_relu(double a, double b) const {
   const double nearest = least_of({a, b}), farthest = most_of({a, b});
   const double at_nearest = at(nearest), at_farthest = at(farthest);
   if (kind == LayerKind::softplus) return {at_farthest, at_nearest};
-  const bool is_silu = kind == LayerKind::silu;
-  const double falls_to = is_silu ? 1.25 / beta : 0.7, rises_from = is_silu ? 1.3 / beta : 0.8;
-  const double lowest = farthest <= falls_to    ? at_farthest
-                        : nearest >= rises_from ? at_nearest
+  const Interval about = about_lowest();
+  const double lowest = farthest <= -about.high ? at_farthest
+                        : nearest >= -about.low ? at_nearest
                                                 : *least();
   return {lowest, std::max(at_nearest, at_farthest)};
 }

@@ -55,6 +55,9 @@ struct Activation {
 
   /// What phi is never below; nothing where there is no such number.
   std::optional<double> least() const;
+
+ private:
+  Interval about_lowest() const;
 };
 
 /// The activations of one layer: one of all its units, or of each a leaky relu of its own slope.

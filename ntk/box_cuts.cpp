@@ -1,6 +1,7 @@
 #include "box_cuts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../core/each_in_parallel.h"
 #include "box_pass.h"
@@ -44,10 +45,56 @@ BoxCuts::Piece BoxCuts::piece(Box box, double whole) const {
       BoxPass(region_.net, piece.box, region_.within_boxes()).bound(weights_, lost);
   piece.bound = bound < whole ? bound : whole;  // what holds of the whole does of a part
   piece.cut = side_to_cut(piece.box, lost);
-  piece.point = region_.point(piece.box);
-  const Vector f = box_net_at(region_.net, piece.point);
-  for (std::size_t i = 0; i < f.size(); ++i) piece.value += weights_[i] * f[i];
+  for (std::size_t k = 0; k < piece.box.low.size(); ++k) piece.point.push_back(piece.box.middle(k));
+  piece.point = region_.nearby(std::move(piece.point));
+  piece.value = value_at(piece.point);
   return piece;
+}
+
+double BoxCuts::value_at(const Vector& point) const {
+  const Vector f = box_net_at(region_.net, point);
+  double value = 0;
+  for (std::size_t i = 0; i < f.size(); ++i) value += weights_[i] * f[i];
+  return value;
+}
+
+// One number of the point at a time, by steps as long as the box's sides and then shorter ones.
+void BoxCuts::climb(Piece& piece) const {
+  constexpr int kHalvings = 12, kSweeps = 60;
+  int halvings = 0;
+  for (int sweep = 0; sweep < kSweeps && halvings < kHalvings; ++sweep) {
+    bool better = false;
+    for (std::size_t k = 0; k < piece.point.size(); ++k)
+      for (const double side : {1.0, -1.0}) {
+        Vector point = piece.point;
+        point[k] += side * std::ldexp(piece.box.high[k] - piece.box.low[k], -halvings);
+        point = region_.nearby(std::move(point));
+        const double value = value_at(point);
+        if (!(value > piece.value)) continue;
+        piece.value = value;
+        piece.point = std::move(point);
+        better = true;
+      }
+    halvings += !better;
+  }
+}
+
+// From the best of these, where they are better than any before and, ever more seldom, where they
+// are not: who climbs may get stuck.
+void BoxCuts::find(std::vector<Piece>& pieces) {
+  constexpr std::ptrdiff_t kStarts = 4;
+  if (pieces.empty()) return;
+  const auto better = [](const Piece& a, const Piece& b) { return a.value > b.value; };
+  const bool anyway = boxes_ >= climb_at_;
+  const auto starts = std::min(anyway ? kStarts : 1, std::ssize(pieces));
+  std::partial_sort(pieces.begin(), pieces.begin() + starts, pieces.end(), better);
+  if (!(anyway || pieces[0].value > found_)) return;
+  if (anyway) climb_at_ = 2 * boxes_;
+  each_in_parallel(static_cast<std::size_t>(starts), [&](std::size_t i) { climb(pieces[i]); });
+  const Piece& best = *std::min_element(pieces.begin(), pieces.begin() + starts, better);
+  if (!(best.value > found_)) return;
+  found_ = best.value;
+  found_at_ = best.point;
 }
 
 void BoxCuts::look_at(std::vector<Box> boxes, const Vector& whole) {
@@ -55,11 +102,8 @@ void BoxCuts::look_at(std::vector<Box> boxes, const Vector& whole) {
   each_in_parallel(boxes.size(),
                    [&](std::size_t i) { made[i] = piece(std::move(boxes[i]), whole[i]); });
   boxes_ += std::ssize(boxes);
+  find(made);
   for (Piece& each : made) {
-    if (each.value > found_) {
-      found_ = each.value;
-      found_at_ = each.point;
-    }
     each.point = {};
     if (each.cut == each.box.low.size()) {
       least_ = std::max(least_, each.bound);  // a point, which no cut makes smaller
@@ -84,7 +128,7 @@ void BoxCuts::go_on(std::int64_t boxes, double near) {
       Box below = piece.box, above = piece.box;
       below.high[piece.cut] = above.low[piece.cut] = middle;
       for (Box* part : {&below, &above}) {
-        if (!region_.meets(*part)) continue;
+        if (!region_.narrow(*part)) continue;
         parts.push_back(std::move(*part));
         whole.push_back(piece.bound);
       }

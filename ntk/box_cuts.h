@@ -32,13 +32,16 @@ class BoxCuts {
   static bool tighter(const Piece& a, const Piece& b) { return a.bound < b.bound; }
   void look_at(std::vector<Box> boxes, const std::vector<double>& whole);
   Piece piece(Box box, double whole) const;
+  double value_at(const std::vector<double>& point) const;
+  void climb(Piece& piece) const;
+  void find(std::vector<Piece>& pieces);
 
   const BoxRegion& region_;
   std::vector<double> weights_;
   std::vector<Piece> pieces_{};  // a heap, the loosest on top
   double found_ = -kInfinity, least_ = -kInfinity;
   std::vector<double> found_at_{};
-  std::int64_t boxes_ = 0;
+  std::int64_t boxes_ = 0, climb_at_ = 0;
 };
 
 }  // namespace keel

@@ -65,21 +65,23 @@ Affine beside_last(Affine map) {
 }
 
 Affine spherical_change(const Affine& map, bool centres) {
-  constexpr double kLeast = 1e-3;  // of R's diagonal, in parts of its largest
+  constexpr double kLeast = 1e-3;  // of R's diagonal, in parts of the column's length
   const auto rows = static_cast<std::size_t>(map.outputs), n = static_cast<std::size_t>(map.inputs);
   std::vector<Vector> columns(n, Vector(rows));
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < n; ++j) columns[j][i] = map.weight[i * n + j];
   std::vector<Vector> r(n, Vector(n));
   double most = 0;
+  Vector lengths;
   for (std::size_t j = 0; j < n; ++j) {
     if (centres) centre(columns[j]);
-    most = std::max(most, length_of(columns[j]));
+    lengths.push_back(length_of(columns[j]));
+    most = std::max(most, lengths[j]);
   }
   Affine change = identity_map(map.inputs);
   if (!(most > 0) || !std::isfinite(most)) return change;
   for (std::size_t j = 0; j < n; ++j) {
-    r[j][j] = std::max(length_of(columns[j]), kLeast * most);
+    r[j][j] = std::max(length_of(columns[j]), kLeast * (lengths[j] > 0 ? lengths[j] : most));
     for (double& x : columns[j]) x /= r[j][j];
     for (std::size_t k = j + 1; k < n; ++k) {
       r[j][k] = dot(columns[j].data(), columns[k].data(), rows);

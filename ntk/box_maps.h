@@ -17,7 +17,8 @@ Affine beside_last(Affine map);
 /// With the columns of `map`, less their means if a norm takes these away, Q R, Q's orthonormal and
 /// R upper triangular, this is the inverse of R, scaled to keep the last variable as it is: what a
 /// norm divides by is then a sum of squares of the variables. Any such matrix is a change of
-/// variables, if it is none too steep: R's diagonal is kept from 0.
+/// variables, if it is none too steep: R's diagonal is kept from 0, in parts of each column's
+/// length.
 Affine spherical_change(const Affine& map, bool centres);
 
 }  // namespace keel

@@ -14,22 +14,29 @@ struct NetBoundOptions;
 struct BoxRegion {
   BoxNet net{};
   std::vector<Box> roots{};
-  double within = kInfinity;  ///< of |x|, of what is in the boxes
+  double within = kInfinity;       ///< of |x|, of what is in the boxes
+  std::vector<Interval> ranges{};  ///< of each feature, likewise
   std::size_t features() const { return net.inputs - net.homogeneous; }
   /// Of the length of what the net takes, which of (p, t) is not |x|.
   double within_boxes() const { return net.homogeneous ? kInfinity : within; }
 
-  /// Whether any of the box is in it.
-  bool meets(const Box& box) const;
-  /// About the middle of the box, in the region.
-  std::vector<double> point(const Box& box) const;
+  /// Whether any of the box is in it; takes off the box what is not, as far as is seen.
+  bool narrow(Box& box) const;
+  /// A point of the region: that given, if it is in it.
+  std::vector<double> nearby(std::vector<double> point) const;
   /// x of such a point: p / t of a homogeneous net's.
   std::vector<double> input(std::vector<double> point) const;
+
+  void set_faces();  ///< the roots of a homogeneous net
+
+ private:
+  Interval narrowed(std::size_t feature, Box& box) const;
 };
 
 /// Of the options' ranges or |x| <= within or, with neither, of all x, if bounding_layer() says
 /// that the net has a bound there: else nothing, and where its numbers are so large or small that
-/// products of them may leave double. Far out a net that has one is cut as a homogeneous one.
+/// products of them may leave double. Where its first layer's values are far apart, for how near to
+/// 0 they come, a net that has a bound is cut as a homogeneous one.
 std::optional<BoxRegion> box_region(const Net& net, const NetBoundOptions& options);
 
 }  // namespace keel

@@ -1,9 +1,10 @@
 #include "box_units.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
-#include "scalar_maximum.h"
 #include "units.h"
 
 namespace keel {
@@ -37,6 +38,50 @@ UnitLines lines_of_kinked(double slope, const Interval& z) {
   return lines;
 }
 
+// What phi(z) - slope z is at least and at most, to within `tolerance`: the interval is halved
+// where phi bends too far from its chord for that. `at_low` and `at_high`: that at the ends.
+Interval beside_line(const Activation& phi, double slope, const Interval& z, double at_low,
+                     double at_high, double tolerance) {
+  struct Cell {
+    double low, high, at_low, at_high;
+  };
+  constexpr int kCells = 64, kMost = 2000;
+  std::array<Cell, kCells> stack;
+  int depth = 0, looked = 0;
+  Interval found{at_low, at_low}, proved = found;
+  const auto offer = [&found](double value) {
+    found = {std::min(found.low, value), std::max(found.high, value)};
+  };
+  offer(at_high);
+  // elu's slope may jump at 0, of which its curvature does not tell.
+  const bool jumps = phi.is_elu() && z.low < 0 && z.high > 0;
+  const double at_zero = jumps ? phi(0) : at_high, first = jumps ? 0 : z.high;
+  offer(at_zero);
+  stack[static_cast<std::size_t>(depth++)] = {z.low, first, at_low, at_zero};
+  if (jumps) stack[static_cast<std::size_t>(depth++)] = {0, z.high, at_zero, at_high};
+  while (depth > 0) {
+    const Cell cell = stack[static_cast<std::size_t>(--depth)];
+    const double length = cell.high - cell.low,
+                 sag = phi.curvature(cell.low, cell.high) * length * length / 8;
+    const double most = std::max(cell.at_low, cell.at_high) + sag,
+                 least = std::min(cell.at_low, cell.at_high) - sag;
+    const bool open = most > found.high + tolerance || least < found.low - tolerance;
+    if (!open || depth + 2 > kCells || ++looked > kMost) {
+      proved = {std::min(proved.low, least), std::max(proved.high, most)};
+      continue;
+    }
+    const double middle = cell.low + 0.5 * length, at_middle = phi(middle) - slope * middle;
+    offer(at_middle);
+    // That farther from 0 is the next, and closed at once where the interval goes far.
+    Cell nearer{cell.low, middle, cell.at_low, at_middle},
+        farther{middle, cell.high, at_middle, cell.at_high};
+    if (middle < 0) std::swap(nearer, farther);
+    stack[static_cast<std::size_t>(depth++)] = nearer;
+    stack[static_cast<std::size_t>(depth++)] = farther;
+  }
+  return {std::min(proved.low, found.low), std::max(proved.high, found.high)};
+}
+
 }  // namespace
 
 UnitLines lines_of(const Activation& phi, const Interval& z) {
@@ -49,20 +94,9 @@ UnitLines lines_of(const Activation& phi, const Interval& z) {
                         std::abs(at_low) + std::abs(at_high);
   const Interval range = phi.range(z.low, z.high);
   const double tolerance = kTolerance * (range.high - range.low);
-  // elu's slope may jump at 0, of which its curvature does not tell.
-  const bool jumps = phi.is_elu() && z.low < 0 && z.high > 0;
-  const double sag = phi.curvature(z.low, z.high) * length * length / 8;
-  if (!jumps && sag <= tolerance)
-    return parallel(slope, chord - sag, chord + sag, kMargin * (summed + sag));
-  const double middle = z.low + 0.5 * length;
-  const double half = std::max(z.high - middle, middle - z.low);
-  ScalarProblem problem{.phi = phi, .w = 1, .sigma = slope * half, .origin = middle, .scale = half};
-  const double up = scalar_maximum(problem, tolerance).value;
-  problem.w = -1;
-  problem.sigma = -slope * half;
-  const double down = -scalar_maximum(problem, tolerance).value;
-  return parallel(slope, down - slope * middle, up - slope * middle,
-                  kMargin * (summed + std::abs(up) + std::abs(down)));
+  const Interval of = beside_line(phi, slope, z, chord, at_high - slope * z.high, tolerance);
+  return parallel(slope, of.low, of.high,
+                  kMargin * (summed + std::abs(of.low) + std::abs(of.high)));
 }
 
 }  // namespace keel

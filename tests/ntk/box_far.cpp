@@ -162,6 +162,7 @@ TEST_CASE("homogeneous nets of spherical variables: the same f, and a norm sees 
       for (std::size_t k = 0; k < 4; ++k) CHECK(steps.change[12 + k] == (k == 3 ? 1 : 0));
       BoxRegion region;
       region.net = steps;
+      region.ranges.assign(3, {-kInfinity, kInfinity});
       Dice dice{std::mt19937_64(7)};
       for (int draw = 0; draw < 20; ++draw) {
         Vector q, of_all(4);
@@ -177,9 +178,14 @@ TEST_CASE("homogeneous nets of spherical variables: the same f, and a norm sees 
         }
       }
     }
-  // What the norm divides by is |q|, but for a factor and eps.
+  // What the norm divides by is |q|, but for a factor and eps, whatever x is measured in.
   const Net net("dense(20) layernorm relu dense(1)", 3,
                 {.seed = 4, .dtype = DType::f64, .sigma_b2 = 0.5});
+  Vector weight = net.values(0);
+  for (std::size_t i = 0; i < weight.size(); ++i)
+    weight[i] *= i % 3 == 0 ? 1e-6 : i % 3 == 1 ? 1e4 : 1;
+  const Tensor home = net.layout().member_view(net.flat(), 0, 0);
+  copy(home, Tensor::from(weight, home.shape()));
   const BoxNet steps = homogeneous_box_net(net, true);
   const auto& map = std::get<BoxMap>(steps.steps.at(0));
   double first = 0;

@@ -48,12 +48,24 @@ TEST_CASE("lines of an activation are never crossed, and touch it") {
       const double rounding = 1e-13 * size;
       for (const double gap : {above, below, up, down}) {
         CHECK(gap >= -rounding);
-        // Of curves a tolerance is left, 0.2% of their range, twice where the range is not the
-        // ends'.
-        CHECK(gap <= 0.02 * std::max(size, phi.kinked() ? 0.0 : 0.3 * (z.high > z.low)) +
+        // Of curves a tolerance is left, 1% of their range.
+        const Interval range = phi.range(z.low, z.high);
+        CHECK(gap <= (phi.kinked() ? 0 : 0.011 * (range.high - range.low)) +
                          1e-8 * (size + z.high - z.low));
       }
     }
+}
+
+TEST_CASE("lines of a curve are near it however far it goes") {
+  for (const LayerSpec& word : kCurved) {
+    const Activation phi(word);
+    CAPTURE(spec_text({word}));
+    for (const double far : {1e30, 1e90}) {
+      const double unit = 2 * (1 + phi.alpha) / std::min(phi.beta, 1.0);  // of values about 0
+      CHECK(lines_of(phi, {-far, 3}).radius <= 0.52 * (3 * phi.above + unit));
+      CHECK(lines_of(phi, {-3, far}).radius <= 0.02 * far);  // the tolerance, of the range
+    }
+  }
 }
 
 TEST_CASE("lines of a curve close in with the square of the interval") {
