@@ -25,9 +25,9 @@ BoxBound::BoxBound(const Net& net, const NetBoundOptions& options) {
   if (options.boxes == 0) return;
   progress_ = options.progress;
   stop_ = options.stop;
+  if (!options.boxes && net.input_width() > kMostFeatures) return;
   region_ = box_region(net, options);
   if (!region_) return;
-  if (!options.boxes && net.input_width() > kMostFeatures) return;
   const bool few = net.input_width() <= kFewFeatures;
   always_ = few || options.all_boxes;
   long_ = options.all_boxes && !few;

@@ -66,7 +66,10 @@ Vector solved(const Vector& change, Vector x) {
 std::vector<Interval> variables_of(const Vector& change, double within,
                                    const std::vector<Interval>& ranges) {
   const std::size_t n = ranges.size() + 1;
-  std::vector<Interval> result(n);
+  std::vector<Interval> result(n, {-kInfinity, kInfinity});
+  result.back() = {1, 1};
+  if (std::isinf(within) && std::isinf(ranges[0].high)) return result;
+  result.assign(n, {});
   Vector of_last, squares(n);
   for (std::size_t k = 0; k < n; ++k) {
     Vector u(n);
@@ -74,7 +77,6 @@ std::vector<Interval> variables_of(const Vector& change, double within,
     u = solved(change, std::move(u));
     const Interval range = k + 1 < n ? ranges[k] : Interval{1, 1};
     for (std::size_t i = 0; i < n; ++i) {
-      if (u[i] == 0) continue;
       result[i].low += u[i] * (u[i] > 0 ? range.low : range.high);
       result[i].high += u[i] * (u[i] > 0 ? range.high : range.low);
       if (k + 1 < n) squares[i] += u[i] * u[i];

@@ -156,7 +156,10 @@ TEST_CASE("box_region: nearby() gives points of it, and leaves those that are") 
         CHECK(std::sqrt(dot_of(x, x)) <= region.within * (1 + 1e-9));
         if (region.net.homogeneous) CHECK(near.back() > 0);
         if (std::isinf(region.within)) continue;
-        const Vector inside = variables_at(region, Vector(3));
+        Vector x_inside;
+        for (std::size_t k = 0; k < 3; ++k)
+          x_inside.push_back(0.5 * region.within * (fraction_of(dice) - 0.5));
+        const Vector inside = variables_at(region, x_inside);
         CHECK(region.nearby(inside) == inside);
       }
     }
@@ -185,6 +188,17 @@ TEST_CASE("box_region: the variables are those that a norm sees, in any unit of 
       CHECK(homogeneous(net, ranges(30 * unit)));
       CHECK(!homogeneous(net, ranges(30 * unit, 1000 * unit)));  // narrow, seen from 0
     }
+  // Where a norm sees a sphere of them they are few enough from nearer on.
+  const auto from = [&homogeneous](const char* spec) {
+    double within = 0.1;
+    while (!homogeneous(net_with_bias(spec, 3), {.within = within})) within *= 1.1;
+    return within;
+  };
+  const double sphere = from("dense(9) rmsnorm dense(1)"),
+               plain = from("dense(9) relu rmsnorm dense(1)");
+  CHECK(sphere > 0.5);
+  CHECK(plain > 2 * sphere);
+  CHECK(plain < 3 * sphere);
   // Far out, and where no norm divides last, as far as |x| alone tells.
   const Net tanh = net_with_bias("dense(9) tanh dense(1)", 3);
   CHECK(!homogeneous(tanh, {.within = 29}));
@@ -221,17 +235,42 @@ TEST_CASE("box_cuts: the largest is found with few boxes, the same for any numbe
   });
   const BoxRegion region = *box_region(net, {.boxes = 1});
   for (const double side : {1.0, -1.0}) {
+    const auto value_at = [&](const Vector& point) {
+      return side * box_net_at(region.net, point)[0];
+    };
     const auto found = [&] {
       BoxCuts cuts(region, {side});
       cuts.go_on(150, 0);
-      const double at = box_net_at(region.net, cuts.found_at())[0];
-      CHECK(side * at == cuts.found());
+      const Vector at = cuts.found_at();
+      CHECK(value_at(at) == cuts.found());
+      // Nothing near it is larger.
+      for (std::size_t k = 0; k < at.size(); ++k)
+        for (const double step : {-1e-2, 1e-2}) {
+          Vector beside = at;
+          beside[k] += step;
+          CHECK(value_at(region.nearby(beside)) <= cuts.found() + 1e-4 * (scan.high - scan.low));
+        }
       return cuts.found();
     };
     const double largest = side > 0 ? scan.high : -scan.low, by_boxes = found();
     CHECK(by_boxes >= largest - 1e-3 * (scan.high - scan.low));
     const ThreadLimit one(1);
     CHECK(found() == by_boxes);
+  }
+}
+
+TEST_CASE("box_cuts: what was found stays, however many boxes there are") {
+  const Net net = random_net("dense(24) gelu dense(24) layernorm relu dense(1)", 5, 3);
+  const BoxRegion region = *box_region(net, {.within = 2, .boxes = 1});
+  BoxCuts cuts(region, {1});
+  double found = cuts.found(), bound = cuts.bound();
+  for (std::int64_t boxes = 40; boxes < 6000; boxes += 40) {
+    cuts.go_on(boxes, 0);
+    CHECK(cuts.found() >= found);
+    CHECK(cuts.bound() <= bound);
+    CHECK(cuts.found() <= cuts.bound());
+    found = cuts.found();
+    bound = cuts.bound();
   }
 }
 
