@@ -60,11 +60,12 @@ double BoxCuts::value_at(const Vector& point) const {
 
 // One number of the point at a time, by steps as long as the box's sides and then shorter ones.
 void BoxCuts::climb(Piece& piece) const {
-  constexpr int kHalvings = 12, kSweeps = 60;
-  int halvings = 0;
-  for (int sweep = 0; sweep < kSweeps && halvings < kHalvings; ++sweep) {
+  constexpr int kHalvings = 12;
+  constexpr std::size_t kLooks = 1000;
+  std::size_t looks = 0;
+  for (int halvings = 0; halvings < kHalvings && looks < kLooks;) {
     bool better = false;
-    for (std::size_t k = 0; k < piece.point.size(); ++k)
+    for (std::size_t k = 0; k < piece.point.size() && looks < kLooks; ++k, looks += 2)
       for (const double side : {1.0, -1.0}) {
         Vector point = piece.point;
         point[k] += side * std::ldexp(piece.box.high[k] - piece.box.low[k], -halvings);

@@ -66,10 +66,7 @@ Vector solved(const Vector& change, Vector x) {
 std::vector<Interval> variables_of(const Vector& change, double within,
                                    const std::vector<Interval>& ranges) {
   const std::size_t n = ranges.size() + 1;
-  std::vector<Interval> result(n, {-kInfinity, kInfinity});
-  result.back() = {1, 1};
-  if (std::isinf(within) && std::isinf(ranges[0].high)) return result;
-  result.assign(n, {});
+  std::vector<Interval> result(n);
   Vector of_last, squares(n);
   for (std::size_t k = 0; k < n; ++k) {
     Vector u(n);
@@ -118,7 +115,9 @@ bool by_direction(const Net& net, const BoxNet& homogeneous, double within,
 // Of the net's variables those that are 1 in their largest number, with t >= 0: none of the
 // region's p / t is left out; t = 0 is infinitely far.
 void BoxRegion::set_faces() {
-  const std::vector<Interval> variables = variables_of(net.change, within, ranges);
+  std::vector<Interval> variables(net.inputs, {-kInfinity, kInfinity});
+  variables.back() = {1, 1};
+  if (!all()) variables = variables_of(net.change, within, ranges);
   for (std::size_t k = 0; k < net.inputs; ++k)
     for (const double side : {1.0, -1.0}) {
       const double most = side > 0 ? variables[k].high : -variables[k].low;  // where t is 1
@@ -131,11 +130,11 @@ void BoxRegion::set_faces() {
 }
 
 bool BoxRegion::narrow(Box& box) const {
+  if (all()) return true;
   Vector nearest;
   for (std::size_t k = 0; k < features(); ++k) {
     Interval of{box.low[k], box.high[k]};
     if (net.homogeneous) {
-      if (std::isinf(ranges[k].low) || std::isinf(ranges[k].high)) return true;
       of = narrowed(k, box);
       if (!(of.low <= of.high)) return false;
     }
@@ -179,6 +178,7 @@ Interval BoxRegion::narrowed(std::size_t k, Box& box) const {
 Vector BoxRegion::nearby(Vector point) const {
   constexpr double kNearest = 1e-12;  // of t: nearer to 0 z / t is rounding's
   const double t = net.homogeneous ? point.back() = std::max(point.back(), kNearest) : 1;
+  if (all()) return point;
   Vector p = changed(net.change, point);
   bool outside = false;
   for (std::size_t k = 0; k < features(); ++k) {

@@ -1,6 +1,7 @@
 // Where the inputs of a net are looked at, in boxes.
 #pragma once
 
+#include <cmath>
 #include <optional>
 
 #include "box_forms.h"
@@ -30,6 +31,7 @@ struct BoxRegion {
   void set_faces();  ///< the roots of a homogeneous net
 
  private:
+  bool all() const { return std::isinf(within) && std::isinf(ranges[0].high); }  // of every x
   Interval narrowed(std::size_t feature, Box& box) const;
 };
 
