@@ -6,6 +6,7 @@
 
 #include "box_maps.h"
 #include "dot.h"
+#include "interval_ends.h"
 #include "length.h"
 #include "net_bound.h"
 #include "tail_start.h"
@@ -96,8 +97,8 @@ double spread(const Net& net, double within, const std::vector<Interval>& ranges
     change = spherical_change(with_bias_of_last(dense_affine(net, 0), false), false).weight;
   double widest = 0;
   for (const Interval& of : variables_of(change, within, ranges)) {
-    nearest.push_back(std::clamp(0.0, of.low, of.high));
-    widest = std::max(widest, 0.5 * (of.high - of.low));
+    nearest.push_back(least_of(of));
+    widest = std::max(widest, half_of(of));
   }
   return widest / length_of(nearest);
 }
@@ -106,31 +107,36 @@ double spread(const Net& net, double within, const std::vector<Interval>& ranges
 bool by_direction(const Net& net, const BoxNet& homogeneous, double within,
                   const std::vector<Interval>& ranges) {
   constexpr double kWithin = 30, kSpread = 10, kSpreadOfSphere = 4;
+  // Else |x| alone tells; of ranges there is no such number.
   if (!homogeneous.divides()) return within >= kWithin && std::isfinite(within);
   return spread(net, within, ranges) >= (homogeneous.change.empty() ? kSpread : kSpreadOfSphere);
 }
 
-}  // namespace
-
 // Of the net's variables those that are 1 in their largest number, with t >= 0: none of the
 // region's p / t is left out; t = 0 is infinitely far.
-void BoxRegion::set_faces() {
-  std::vector<Interval> variables(net.inputs, {-kInfinity, kInfinity});
+std::vector<Box> faces(const BoxRegion& region) {
+  const std::size_t inputs = region.net.inputs;
+  std::vector<Interval> variables(inputs, {-kInfinity, kInfinity});
   variables.back() = {1, 1};
-  if (!all()) variables = variables_of(net.change, within, ranges);
-  for (std::size_t k = 0; k < net.inputs; ++k)
+  if (!region.everywhere())
+    variables = variables_of(region.net.change, region.within, region.ranges);
+  std::vector<Box> result;
+  for (std::size_t k = 0; k < inputs; ++k)
     for (const double side : {1.0, -1.0}) {
       const double most = side > 0 ? variables[k].high : -variables[k].low;  // where t is 1
       if (most < 1 - kMargin) continue;
-      Box face{Vector(net.inputs, -1.0), Vector(net.inputs, 1.0)};
+      Box face{Vector(inputs, -1.0), Vector(inputs, 1.0)};
       face.low.back() = std::min((1 - kMargin) / most, 1.0);
       face.low[k] = face.high[k] = side;
-      if (narrow(face)) roots.push_back(std::move(face));
+      if (region.narrow(face)) result.push_back(std::move(face));
     }
+  return result;
 }
 
+}  // namespace
+
 bool BoxRegion::narrow(Box& box) const {
-  if (all()) return true;
+  if (everywhere()) return true;
   Vector nearest;
   for (std::size_t k = 0; k < features(); ++k) {
     Interval of{box.low[k], box.high[k]};
@@ -138,7 +144,7 @@ bool BoxRegion::narrow(Box& box) const {
       of = narrowed(k, box);
       if (!(of.low <= of.high)) return false;
     }
-    nearest.push_back(std::clamp(0.0, of.low, of.high));
+    nearest.push_back(least_of(of));
   }
   return length_of(nearest) <= within * (net.homogeneous ? box.high.back() : 1);
 }
@@ -178,7 +184,7 @@ Interval BoxRegion::narrowed(std::size_t k, Box& box) const {
 Vector BoxRegion::nearby(Vector point) const {
   constexpr double kNearest = 1e-12;  // of t: nearer to 0 z / t is rounding's
   const double t = net.homogeneous ? point.back() = std::max(point.back(), kNearest) : 1;
-  if (all()) return point;
+  if (everywhere()) return point;
   Vector p = changed(net.change, point);
   bool outside = false;
   for (std::size_t k = 0; k < features(); ++k) {
@@ -197,9 +203,8 @@ Vector BoxRegion::input(Vector point) const {
   point = changed(net.change, point);
   const double t = point.back();
   point.pop_back();
-  for (std::size_t k = 0; k < point.size(); ++k)
-    point[k] =
-        std::clamp(point[k] / t, ranges[k].low, ranges[k].high);  // they are, but for rounding
+  for (std::size_t k = 0; k < point.size(); ++k)  // in their ranges, but for rounding
+    point[k] = std::clamp(point[k] / t, ranges[k].low, ranges[k].high);
   return point;
 }
 
@@ -215,14 +220,14 @@ std::optional<BoxRegion> box_region(const Net& net, const NetBoundOptions& optio
   if (bounded) region.net = homogeneous_box_net(net, true);
   double farthest = 1;
   if (of_all || (bounded && by_direction(net, region.net, options.within, region.ranges))) {
-    region.set_faces();
+    region.roots = faces(region);
   } else {
     region.net = box_net(net);
     region.roots.emplace_back();
     for (const Interval& range : region.ranges) {
       region.roots[0].low.push_back(range.low);
       region.roots[0].high.push_back(range.high);
-      farthest = std::max({farthest, std::abs(range.low), std::abs(range.high)});
+      farthest = std::max(farthest, most_of(range));
     }
   }
   if (!products_fit(region.net, farthest)) return std::nullopt;

@@ -16,8 +16,9 @@ struct BoxRegion {
   BoxNet net{};
   std::vector<Box> roots{};
   double within = kInfinity;       ///< of |x|, of what is in the boxes
-  std::vector<Interval> ranges{};  ///< of each feature, likewise
+  std::vector<Interval> ranges{};  ///< of each feature, [features], likewise
   std::size_t features() const { return net.inputs - net.homogeneous; }
+  bool everywhere() const { return std::isinf(within) && std::isinf(ranges[0].high); }
   /// Of the length of what the net takes, which of (p, t) is not |x|.
   double within_boxes() const { return net.homogeneous ? kInfinity : within; }
 
@@ -28,10 +29,7 @@ struct BoxRegion {
   /// x of such a point: p / t of a homogeneous net's.
   std::vector<double> input(std::vector<double> point) const;
 
-  void set_faces();  ///< the roots of a homogeneous net
-
  private:
-  bool all() const { return std::isinf(within) && std::isinf(ranges[0].high); }  // of every x
   Interval narrowed(std::size_t feature, Box& box) const;
 };
 
