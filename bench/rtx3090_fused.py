@@ -21,8 +21,13 @@ def kernels(constants):
     for case, (_, _, _, dynamic) in CASES.items():
         rows, keep = constants[f"{case}_tile"], "true" if constants[f"{case}_keep"] else "false"
         found[case] = hot.Kernel(f"fused_mlp, {case}: tiles of {rows} rows", "", 0, 256,
-                                 dynamic=dynamic, name=f"gradient_kernel<{rows}, {keep}>")
+                                 dynamic=dynamic, name=f"gradient_kernel<{rows}, {keep}, true>")
         found[case].confirm(constants["fused_threads"], constants[f"{case}_shared"])
+    rows, (*_, dynamic) = constants["ensemble_tile"], CASES["ensemble"]
+    keep = "true" if constants["ensemble_keep"] else "false"
+    found["any fused"] = hot.Kernel(f"fused_mlp, any net: tiles of {rows} rows", "", 0, 256,
+                                    dynamic=dynamic, name=f"gradient_kernel<{rows}, {keep}, false>")
+    found["any fused"].confirm(constants["fused_threads"], constants["ensemble_shared"])
     found["fused sum"] = hot.Kernel("fused_mlp: sums and Adam", "", 0, 256, name="sum_kernel")
     found["fused sum"].confirm(constants["sum_threads"], 0)
     return found

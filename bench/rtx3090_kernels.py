@@ -116,11 +116,11 @@ def all_kernels(launchers, constants):
     """{key: Kernel}, each located in the sources."""
     run, pairs = launchers.run, launchers.pairs
     mse_run = sources.constant("kernels/mse.cu", "kRun")
-    element = "ElementProgram<{}>".format
+    element, relu = "ElementProgram<{}>".format, "activations::Relu"
     kernels = layer_norm_kernels() | attention_kernels() | {
         "adam": Kernel("adam", element("AdamUpdate<float>"), run, 128),
-        "relu": Kernel("relu", element("MapElements<float, Relu>"), run, 128),
-        "relu back": Kernel("relu backward", element("PullElements<float, Relu>"), run, 128),
+        "relu": Kernel("relu", element(f"MapElements<float, {relu}>"), run, 128),
+        "relu back": Kernel("relu backward", element(f"PullElements<float, {relu}>"), run, 128),
         "mse": Kernel("mse", row_program("SquaredError<float>"), mse_run, 128),
         "gather": Kernel("gather_rows, 9 columns", row_program("GatherRow<float>"), 9, 128,
                          runs="none"),

@@ -1,31 +1,11 @@
-// Ops that map each element by itself. A Function has
-//   template <class T> static T value(T x)              y = f(x)
-//   template <class T> static T derivative(T saved)     f'(x), from what kSaves names
-//   kSaves: Saves::input or Saves::output
-// They need not be static: one with numbers of its own is handed to elementwise().
+// Ops that map each element by itself, by a Function (activations.h).
 #pragma once
 
 #include "../core/tape.h"
+#include "activations.h"
 #include "launch.cuh"
 
 namespace keel {
-
-enum class Saves { input, output };
-
-/// A number of a Function's own, kept in both types: a GPU converts no double for each element.
-class Constant {
- public:
-  explicit Constant(double value) : single_(static_cast<float>(value)), double_(value) {}
-  template <class T>
-  KEEL_HD T as() const {
-    if constexpr (sizeof(T) == sizeof(float)) return single_;
-    return static_cast<T>(double_);
-  }
-
- private:
-  float single_;
-  double double_;
-};
 
 template <class T, class Function>
 struct MapElements {

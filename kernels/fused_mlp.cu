@@ -11,7 +11,7 @@ namespace keel {
 
 namespace {
 
-template <int kTileRows, bool kKeep>
+template <int kTileRows, bool kKeep, bool kPlain>
 __global__ void __launch_bounds__(FusedProducts::kThreads, 1)
     gradient_kernel(const __grid_constant__ FusedTask task) {
 #ifdef KEEL_EMULATED_CUDA
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(FusedProducts::kThreads, 1)
 #else
   extern __shared__ Quad fused_mlp_shared[];
 #endif
-  using Block = FusedBlock<kTileRows, kKeep>;
+  using Block = FusedBlock<kTileRows, kKeep, kPlain>;
   typename Block::Thread thread;
   thread.id = static_cast<int>(threadIdx.x);
   Block(task, blockIdx.x, fused_mlp_shared[0].v).run(OnGpu<typename Block::Thread>{thread});
@@ -34,9 +34,12 @@ __global__ void __launch_bounds__(FusedSum::kThreads)
 
 template <int kTileRows, bool kKeep>
 void launch_gradient(const FusedTask& task, Device device) {
-  launch_kernel_shared(device, "fused_mlp", gradient_kernel<kTileRows, kKeep>, task.slots(),
-                       FusedProducts::kThreads, task.at.total * static_cast<int>(sizeof(float)),
-                       task);
+  const auto launch = [&](auto kernel) {
+    launch_kernel_shared(device, "fused_mlp", kernel, task.slots(), FusedProducts::kThreads,
+                         task.at.total * static_cast<int>(sizeof(float)), task);
+  };
+  task.net.plain() ? launch(gradient_kernel<kTileRows, kKeep, true>)
+                   : launch(gradient_kernel<kTileRows, kKeep, false>);
 }
 
 }  // namespace

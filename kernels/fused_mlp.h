@@ -6,16 +6,23 @@
 #include <cstdint>
 
 #include "../core/device.h"
+#include "activations.h"
 #include "adam_rule.h"
 #include "loss_record.h"
 
 namespace keel {
 
-/// z = weight_scale W a + bias_scale b, then layer_norm where `norm`, then relu where `relu`.
+/// z = weight_scale W a + bias_scale b, then layer_norm where `norm`, or rms_norm where not
+/// `centred`, then the activation.
 struct FusedLayer {
   int inputs = 0, outputs = 0;
-  bool norm = false, affine = false, relu = false;
+  bool norm = false, centred = true, affine = false;
   float eps = 0;
+  AnyActivation activation;
+
+  KEEL_HD bool relu() const { return activation.kind == AnyActivation::Kind::relu; }
+  /// Whether there is an activation other than relu.
+  KEEL_HD bool curved() const { return !relu() && activation.kind != AnyActivation::Kind::none; }
 };
 
 /// One parameter of a layer: [rows, cols] in each member, vectors being one row; none: 0 rows.
@@ -29,7 +36,7 @@ struct FusedParameter {
   int part = 0, stride = 0, end = 0;
 };
 
-/// dense [layernorm] [relu] ... dense: `hidden` layers and the one of the outputs.
+/// dense [norm] [activation] ... dense: `hidden` layers and the one of the outputs.
 struct FusedMlp {
   static constexpr int kMostHidden = 4, kMostWidth = 128, kMostOutputs = 16;
   int hidden = 0;
@@ -39,6 +46,9 @@ struct FusedMlp {
   /// Widths are within bounds and a tile of rows has room in a block's shared memory: 99 KiB, what
   /// every generation from sm_86 on has.
   bool fits(int tile_rows = 32) const;
+
+  /// No norm but layer_norm, and no activation but relu: kernels that know no others will do.
+  bool plain() const;
 };
 
 /// Where things lie in a block's shared memory, in floats.
@@ -97,7 +107,8 @@ struct FusedTask {
 /// and outputs of (prediction - y)^2, and the gradient of their sum into `gradients`, laid out as
 /// the parameters; gaps stay as they are. With an `update` the same two launches take the step
 /// instead: gradients are not written. True float32, no atomics: the same bits every time.
-/// A row's variance beyond float32's range leaves NaN. Throws DeviceError without CUDA.
+/// A row's variance beyond float32's range, without eps 2^-40 of that, leaves NaN. Throws
+/// DeviceError without CUDA.
 void fused_mlp(const FusedTask& task, Device device);
 
 }  // namespace keel

@@ -1,33 +1,31 @@
 // fused_mlp backward: from a tile's errors to the sums of its gradient.
 #pragma once
 
-#include "fused_mlp_tile.h"
+#include "fused_mlp_weights.h"
 
 namespace keel {
 
-template <int kTileRows, bool kKeep>
-class FusedBackward : public FusedTile<kTileRows> {
+template <int kTileRows, bool kKeep, bool kPlain>
+class FusedBackward : public FusedWeights<kTileRows, kKeep> {
   using Tile = FusedTile<kTileRows>;
+  using Weights = FusedWeights<kTileRows, kKeep>;
   using Products = FusedProducts;
-  using Tile::clear;
   using Tile::col_of;
   using Tile::copy_forward;
   using Tile::deviation_at;
   using Tile::each_quad;
+  using Tile::each_quad_rolled;
   using Tile::end_;
   using Tile::error_at;
   using Tile::first_;
   using Tile::hidden;
   using Tile::hidden_at;
-  using Tile::input_at;
-  using Tile::input_stride;
   using Tile::kChunk;
   using Tile::kept;
   using Tile::kPasses;
   using Tile::kStride;
   using Tile::kThreads;
   using Tile::layer;
-  using Tile::narrow;
   using Tile::out_weight_at;
   using Tile::parameter;
   using Tile::part;
@@ -42,9 +40,13 @@ class FusedBackward : public FusedTile<kTileRows> {
   using Tile::values;
   using Tile::vector_at;
   using typename Tile::Thread;
+  using Weights::add_bias;
+  using Weights::add_weight;
+  using Weights::store_column_sums;
+  using Weights::sum_columns;
 
  public:
-  KEEL_HD explicit FusedBackward(const Tile& tile) : Tile(tile) {}
+  KEEL_HD explicit FusedBackward(const Tile& tile) : Weights(tile) {}
 
   KEEL_HD void output_gradient(Thread& t, int64_t tile) const {
     const bool begins = tile == first_;
@@ -54,16 +56,18 @@ class FusedBackward : public FusedTile<kTileRows> {
     const int i = t.id % 128;
     for (int k = t.id / 128; k < out.outputs && i < out.inputs; k += 2) {
       float* to = slice_ + weight.part + k * weight.stride + i;
-      add_column<kTileRows>(hidden_at(hidden() - 1) + i, kStride, to, begins,
-                            [&](float a, int row) { return error_at(row)[k] * a; });
+      Weights::template add_column<kTileRows>(
+          hidden_at(hidden() - 1) + i, kStride, to, begins,
+          [&](float a, int row) { return error_at(row)[k] * a; });
     }
     const int k = kThreads - 1 - t.id;  // the second half has less to do where outputs are few
     if (k >= out.outputs) return;
     const float* errors = error_at(0) + k;
-    add_column<kTileRows>(errors, out.outputs, part(hidden(), FusedParameter::kBias) + k, begins,
-                          [](float e, int) { return e; });
-    add_column<kTileRows>(errors, out.outputs, slice_ + task_.loss_part + k, begins,
-                          [](float e, int) { return e * e; });
+    Weights::template add_column<kTileRows>(errors, out.outputs,
+                                            part(hidden(), FusedParameter::kBias) + k, begins,
+                                            [](float e, int) { return e; });
+    Weights::template add_column<kTileRows>(errors, out.outputs, slice_ + task_.loss_part + k,
+                                            begins, [](float e, int) { return e * e; });
   }
 
   template <class Each>
@@ -72,7 +76,7 @@ class FusedBackward : public FusedTile<kTileRows> {
     if (layer(l).norm) {
       each([&](Thread& t) { sum_derivatives(t, l); });
       each([&](Thread& t) { pull_norm(t, l, begins); });
-      if (layer(l).affine) {
+      if (layer(l).affine && (kPlain || layer(l).centred)) {
         each([&](Thread& t) { store_column_sums(t, layer(l).outputs, t.shift_sum); });
         each([&](Thread& t) { sum_columns(t, l, FusedParameter::kShift, begins); });
       }
@@ -100,35 +104,6 @@ class FusedBackward : public FusedTile<kTileRows> {
     each([&](Thread& t) { store_backward(t, l); });
   }
 
-  KEEL_HD void store_wide(const Thread& t) const {
-    if (kKeep && (hidden() > 1 || !narrow())) store_outer(t, hidden() - 1, true);
-    if (!narrow()) return;
-    KEEL_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      Quad sums;
-      KEEL_UNROLL
-      for (int c = 0; c < 4; ++c) sums.v[c] = t.narrow[r][c];
-      put_shared(stage_at(0) + t.id * 16 + 4 * r, sums);
-    }
-  }
-
-  KEEL_HD void store_narrow(const Thread& t) const {
-    if (!narrow()) return;
-    const FusedParameter& weight = parameter(0, FusedParameter::kWeight);
-    const int quads = quads_of(weight.cols), splits = Products::splits(weight.cols);
-    for (int e = t.id; e < weight.rows * quads; e += kThreads) {
-      const int o = e / quads, u = e % quads;
-      Quad total{};
-      for (int split = 0; split < splits; ++split) {
-        const int id = (split * quads + u) * 32 + o / 4;
-        const Quad sums = quad(stage_at(0) + id * 16 + o % 4 * 4);
-        KEEL_UNROLL
-        for (int c = 0; c < 4; ++c) total.v[c] += sums.v[c];
-      }
-      quad(slice_ + weight.part + o * weight.stride + 4 * u) = total;
-    }
-  }
-
  private:
   KEEL_HD void copy_backward(Thread& t, int l, int chunk, int stage) const {
     Products::copy_rows(t.id, values(l, FusedParameter::kWeight), layer(l).outputs, layer(l).inputs,
@@ -150,10 +125,42 @@ class FusedBackward : public FusedTile<kTileRows> {
     return d;
   }
 
-  KEEL_HD void pull_plain(Thread& t, int l) const {
+  // All but relu's: the derivative by what the activation was given takes the place of what it put
+  // out, which it may be made of.
+  KEEL_HD void pull_activation(Thread& t, int l) const {
     forget_addresses(t.id);
     const int cols = layer(l).outputs;
-    const bool relu = layer(l).relu;
+    each_quad_rolled(t, cols, [&](int p, int j, int row, int col) {
+      float* at = hidden_at(l) + row * kStride + col;
+      const Quad a = quad(at);
+      Quad d = derivative(l, row, col);
+      layer(l).activation.visit([&](auto function) {
+        const Quad saved = function.kSaves == Saves::output ? a : given(t, l, p, j);
+        KEEL_UNROLL
+        for (int e = 0; e < 4; ++e)
+          d.v[e] = col + e < cols ? d.v[e] * function.derivative(saved.v[e]) : 0;
+      });
+      put_shared(at, d);
+    });
+  }
+
+  // What the activation was given: kept, or made once more of what a norm kept.
+  KEEL_HD Quad given(const Thread& t, int l, int p, int j) const {
+    const Quad xhat = *kept(t, l, p, j);
+    if (!layer(l).norm) return xhat;
+    const Quad gain = quad(vector_at(l, FusedParameter::kGain) + col_of(t, j));
+    const Quad shift = quad(vector_at(l, FusedParameter::kShift) + col_of(t, j));
+    Quad z;
+    KEEL_UNROLL
+    for (int e = 0; e < 4; ++e) z.v[e] = multiply_add(xhat.v[e], gain.v[e], shift.v[e]);
+    return z;
+  }
+
+  KEEL_HD void pull_plain(Thread& t, int l) const {
+    if (!kPlain && layer(l).curved()) return pull_activation(t, l);
+    forget_addresses(t.id);
+    const int cols = layer(l).outputs;
+    const bool relu = layer(l).relu();
     each_quad(t, cols, [&](int, int, int row, int col) {
       float* at = hidden_at(l) + row * kStride + col;
       const Quad a = quad(at);
@@ -167,9 +174,11 @@ class FusedBackward : public FusedTile<kTileRows> {
 
   // Rows' sums of d_xhat and d_xhat xhat; columns' sums of d_z xhat over the thread's rows.
   KEEL_HD void sum_derivatives(Thread& t, int l) const {
+    const bool pulled = !kPlain && layer(l).curved();
+    if (pulled) pull_activation(t, l);  // values of its own, no barrier
     forget_addresses(t.id);
     const int cols = layer(l).outputs;
-    const bool relu = layer(l).relu;
+    const bool relu = layer(l).relu();
     float plain[kPasses] = {}, weighted[kPasses] = {};
     Quad gain_sum[4] = {};
     KEEL_UNROLL
@@ -178,7 +187,7 @@ class FusedBackward : public FusedTile<kTileRows> {
       const Quad xhat = *kept(t, l, p, j);
       const Quad gain = quad(vector_at(l, FusedParameter::kGain) + col);
       const Quad shift = quad(vector_at(l, FusedParameter::kShift) + col);
-      Quad d = derivative(l, row, col);
+      Quad d = pulled ? quad(hidden_at(l) + row * kStride + col) : derivative(l, row, col);
       KEEL_UNROLL
       for (int e = 0; e < 4; ++e) {
         const bool stopped = relu && multiply_add(xhat.v[e], gain.v[e], shift.v[e]) <= 0;
@@ -197,41 +206,15 @@ class FusedBackward : public FusedTile<kTileRows> {
     if (layer(l).affine) store_column_sums(t, cols, gain_sum);
   }
 
-  // [32][128] in the stages: of every 32nd row.
-  KEEL_HD void store_column_sums(const Thread& t, int cols, const Quad (&sums)[4]) const {
-    KEEL_UNROLL
-    for (int j = 0; j < 4; ++j)
-      if (col_of(t, j) < cols) put_shared(stage_at(0) + t.id / 8 * 128 + col_of(t, j), sums[j]);
-  }
-
-  KEEL_HD void sum_columns(const Thread& t, int l, int kind, bool begins) const {
-    if (t.id < layer(l).outputs)
-      add_column<32>(stage_at(0) + t.id, 128, part(l, kind) + t.id, begins,
-                     [](float sum, int) { return sum; });
-  }
-
-  // Adds term(from[row], row) of all rows to an element of the slice, or begins it.
-  template <int kRows, class Term>
-  KEEL_HD static void add_column(const float* from, int stride, float* to, bool begins, Term term) {
-    const float before = begins ? 0 : *to;
-    float sum[4] = {};
-#ifdef __CUDA_ARCH__
-#pragma unroll 2  // registers are short
-#endif
-    for (int row = 0; row < kRows; row += 4) {
-      KEEL_UNROLL
-      for (int r = 0; r < 4; ++r) sum[r] += term(from[(row + r) * stride], row + r);
-    }
-    *to = before + ((sum[0] + sum[1]) + (sum[2] + sum[3]));
-  }
-
   KEEL_HD void pull_norm(Thread& t, int l, bool begins) const {
     forget_addresses(t.id);
     const int cols = layer(l).outputs;
     float mean_d[kPasses], mean_dx[kPasses], scale[kPasses];
     KEEL_UNROLL
     for (int p = 0; p < kPasses; ++p) {
-      mean_d[p] = sum8(stats_at(0, row_of(t, p))) / static_cast<float>(cols);
+      mean_d[p] = kPlain || layer(l).centred
+                      ? sum8(stats_at(0, row_of(t, p))) / static_cast<float>(cols)
+                      : 0;  // no mean was taken away
       mean_dx[p] = sum8(stats_at(1, row_of(t, p))) / static_cast<float>(cols);
       scale[p] = deviation_at(l)[row_of(t, p)];
     }
@@ -246,41 +229,6 @@ class FusedBackward : public FusedTile<kTileRows> {
       put_shared(at, d);
     });
     if (layer(l).affine) sum_columns(t, l, FusedParameter::kGain, begins);
-  }
-
-  KEEL_HD void add_bias(const Thread& t, int l, bool begins) const {
-    if (t.id < layer(l).outputs)
-      add_column<kTileRows>(hidden_at(l) + t.id, kStride, part(l, FusedParameter::kBias) + t.id,
-                            begins, [](float d, int) { return d; });
-  }
-
-  KEEL_HD void add_weight(Thread& t, int l, bool begins) const {
-    const FusedLayer& at = layer(l);
-    const float *delta = hidden_at(l), *in = input_at(l);
-    if (l == 0 && narrow())
-      return Products::outer_narrow<kTileRows>(t.narrow, t.id, delta, in, input_stride(l),
-                                               at.inputs);
-    if (!kKeep) clear(t.wide);
-    Products::outer<kTileRows>(t.wide, t.id, delta, in, input_stride(l), at.outputs, at.inputs);
-    if (!kKeep) store_outer(t, l, begins);
-  }
-
-  KEEL_HD void store_outer(const Thread& t, int l, bool begins) const {
-    const FusedParameter& weight = parameter(l, FusedParameter::kWeight);
-    KEEL_UNROLL
-    for (int r = 0; r < 8; ++r) {
-      const int o = Products::outer_row(t.id, r);
-      KEEL_UNROLL
-      for (int run = 0; run < 2; ++run) {
-        const int i = Products::outer_col(t.id, run);
-        if (o >= weight.rows || i >= weight.cols) continue;
-        Quad& to = quad(slice_ + weight.part + o * weight.stride + i);
-        Quad total = begins ? Quad{} : to;
-        KEEL_UNROLL
-        for (int e = 0; e < 4; ++e) total.v[e] += t.wide[r][4 * run + e];
-        to = total;
-      }
-    }
   }
 
   // The derivative by the layer's inputs takes the place of that by its outputs.

@@ -9,8 +9,9 @@
 namespace keel {
 
 /// kKeep: there is one wide matrix of weights at most, whose gradient stays in registers from tile
-/// to tile; else each tile adds to the slice.
-template <int kTileRows, bool kKeep>
+/// to tile; else each tile adds to the slice. kPlain: the net is plain(), and costs no more for
+/// what others may have.
+template <int kTileRows, bool kKeep, bool kPlain>
 class FusedBlock {
  public:
   using Tile = FusedTile<kTileRows>;
@@ -41,8 +42,8 @@ class FusedBlock {
   }
 
  private:
-  FusedForward<kTileRows> forward_;
-  FusedBackward<kTileRows, kKeep> backward_;
+  FusedForward<kTileRows, kPlain> forward_;
+  FusedBackward<kTileRows, kKeep, kPlain> backward_;
 };
 
 }  // namespace keel

@@ -5,7 +5,7 @@
 
 namespace keel {
 
-template <int kTileRows>
+template <int kTileRows, bool kPlain>
 class FusedForward : public FusedTile<kTileRows> {
   using Tile = FusedTile<kTileRows>;
   using Products = FusedProducts;
@@ -13,6 +13,7 @@ class FusedForward : public FusedTile<kTileRows> {
   using Tile::copy_forward;
   using Tile::deviation_at;
   using Tile::each_quad;
+  using Tile::each_quad_rolled;
   using Tile::error_at;
   using Tile::hidden;
   using Tile::hidden_at;
@@ -97,10 +98,13 @@ class FusedForward : public FusedTile<kTileRows> {
         if (chunk + 1 == chunks) store_forward(t, l);
       });
     }
-    if (!layer(l).norm) return;
-    each([&](Thread& t) { sum_row(t, l); });
-    each([&](Thread& t) { sum_squares(t, l); });
-    each([&](Thread& t) { normalise(t, l); });
+    if (layer(l).norm) {
+      each([&](Thread& t) { sum_row(t, l); });
+      each([&](Thread& t) { sum_squares(t, l); });
+      each([&](Thread& t) { normalise(t, l); });
+    } else if (!kPlain && layer(l).curved()) {
+      each([&](Thread& t) { activate(t, l); });
+    }
   }
 
   // Eighths of every row's prediction: [outputs][kTileRows][8] in the stages.
@@ -142,8 +146,27 @@ class FusedForward : public FusedTile<kTileRows> {
     return p.scale * values(l, kind)[c];
   }
 
+  // All but relu, which is taken in registers: of values in shared memory; keeps them, too, where
+  // backward will ask for them and no norm has kept what they are made of. One four after another:
+  // written out, ten activations would be more code than all the rest.
+  KEEL_HD void activate(Thread& t, int l) const {
+    forget_addresses(t.id);
+    const int cols = layer(l).outputs;
+    each_quad_rolled(t, cols, [&](int p, int j, int row, int col) {
+      float* at = hidden_at(l) + row * kStride + col;
+      const Quad z = quad(at);
+      Quad a;
+      layer(l).activation.visit([&](auto function) {
+        if (function.kSaves == Saves::input && !layer(l).norm) *kept(t, l, p, j) = z;
+        KEEL_UNROLL
+        for (int e = 0; e < 4; ++e) a.v[e] = col + e < cols ? function.value(z.v[e]) : 0;
+      });
+      put_shared(at, a);
+    });
+  }
+
   KEEL_HD void store_forward(const Thread& t, int l) const {
-    const bool relu = layer(l).relu && !layer(l).norm;
+    const bool relu = layer(l).relu() && !layer(l).norm;
     const float scale = parameter(l, FusedParameter::kWeight).scale;
     float* to = hidden_at(l) + Products::row_of<kTileRows>(t.id, 0) * kStride;
     KEEL_UNROLL
@@ -167,7 +190,7 @@ class FusedForward : public FusedTile<kTileRows> {
     const float* z = hidden_at(l);
     float sum[kPasses] = {};
     each_quad(t, cols, [&](int p, int j, int row, int col) {
-      const float first = z[row * kStride];
+      const float first = kPlain || layer(l).centred ? z[row * kStride] : 0;
       t.value[p][j] = quad(z + row * kStride + col);
       KEEL_UNROLL
       for (int e = 0; e < 4; ++e) {
@@ -187,7 +210,9 @@ class FusedForward : public FusedTile<kTileRows> {
     float mean[kPasses], sum[kPasses] = {};
     KEEL_UNROLL
     for (int p = 0; p < kPasses; ++p)
-      mean[p] = sum8(stats_at(0, row_of(t, p))) / static_cast<float>(cols);
+      mean[p] = kPlain || layer(l).centred
+                    ? sum8(stats_at(0, row_of(t, p))) / static_cast<float>(cols)
+                    : 0;
     each_quad(t, cols, [&](int p, int j, int, int col) {
       KEEL_UNROLL
       for (int e = 0; e < 4; ++e) {
@@ -209,7 +234,7 @@ class FusedForward : public FusedTile<kTileRows> {
 
   KEEL_HD void normalise(Thread& t, int l) const {
     const int cols = layer(l).outputs;
-    const bool relu = layer(l).relu;
+    const bool relu = layer(l).relu();
     float scale[kPasses];
     KEEL_UNROLL
     for (int p = 0; p < kPasses; ++p) {
@@ -230,6 +255,7 @@ class FusedForward : public FusedTile<kTileRows> {
       *kept(t, l, p, j) = xhat;
       put_shared(hidden_at(l) + row * kStride + col, a);
     });
+    if (!kPlain && layer(l).curved()) activate(t, l);  // values of its own, no barrier
   }
 };
 

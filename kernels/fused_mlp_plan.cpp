@@ -48,6 +48,11 @@ int choose_tile_rows(const FusedMlp& net, std::int64_t members, std::int64_t row
 
 }  // namespace
 
+bool FusedMlp::plain() const {
+  return std::all_of(layers.begin(), layers.begin() + hidden + 1,
+                     [](const FusedLayer& layer) { return layer.centred && !layer.curved(); });
+}
+
 bool FusedMlp::fits(int tile_rows) const {
   if (hidden < 1 || hidden > kMostHidden) return false;
   for (int l = 0; l <= hidden; ++l) {

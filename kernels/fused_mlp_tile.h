@@ -89,6 +89,16 @@ class FusedTile {
     }
   }
 
+  // The same, one after another.
+  template <class F>
+  KEEL_HD static void each_quad_rolled(const Thread& t, int cols, F f) {
+    KEEL_ROLLED
+    for (int n = 0; n < 4 * kPasses; ++n) {
+      const int p = n / 4, j = n % 4;
+      if (col_of(t, j) < cols) f(p, j, row_of(t, p), col_of(t, j));
+    }
+  }
+
   template <int kRows, int kCols>
   KEEL_HD static void clear(float (&sums)[kRows][kCols]) {
     KEEL_UNROLL

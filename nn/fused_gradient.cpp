@@ -3,6 +3,33 @@
 namespace keel {
 namespace {
 
+/// None of other words, nor of prelu, whose slope is a parameter.
+std::optional<AnyActivation> activation_of(const LayerSpec& spec) {
+  using Kind = AnyActivation::Kind;
+  switch (spec.kind) {
+    case LayerKind::relu:
+      return AnyActivation{Kind::relu};
+    case LayerKind::leakyrelu:
+      return AnyActivation{Kind::leaky_relu, Constant(spec.slope)};
+    case LayerKind::gelu:
+      return AnyActivation{spec.by_tanh ? Kind::gelu_by_tanh : Kind::gelu};
+    case LayerKind::silu:
+      return AnyActivation{Kind::silu, Constant(spec.beta)};
+    case LayerKind::tanh:
+      return AnyActivation{Kind::tanh};
+    case LayerKind::sigmoid:
+      return AnyActivation{Kind::sigmoid};
+    case LayerKind::softplus:
+      return AnyActivation{Kind::softplus};
+    case LayerKind::elu:
+      return AnyActivation{Kind::elu, Constant(spec.alpha)};
+    case LayerKind::selu:
+      return AnyActivation{Kind::elu, Constant(kSeluScale * kSeluAlpha), Constant(kSeluScale)};
+    default:
+      return {};
+  }
+}
+
 /// Fills a description from the words of a SPEC and the entries of a layout, which come in turn.
 class Describer {
  public:
@@ -16,16 +43,17 @@ class Describer {
         return {};
       FusedLayer& layer = result_.layers[static_cast<std::size_t>(layer_)];
       dense(layer, spec[word++]);
-      if (word < spec.size() && spec[word].kind == LayerKind::layernorm) norm(layer, spec[word++]);
-      if (word < spec.size() && spec[word].kind == LayerKind::relu) {
-        layer.relu = true;
-        ++word;
-      }
+      if (word < spec.size() && normalises_rows(spec[word].kind)) norm(layer, spec[word++]);
+      if (word < spec.size())
+        if (const auto activation = activation_of(spec[word])) {
+          layer.activation = *activation;
+          ++word;
+        }
       ++layer_;
     }
     result_.hidden = layer_ - 1;
     const FusedLayer& last = result_.layers[static_cast<std::size_t>(result_.hidden)];
-    if (last.norm || last.relu || !result_.fits()) return {};
+    if (last.norm || last.relu() || last.curved() || !result_.fits()) return {};
     return result_;
   }
 
@@ -44,11 +72,12 @@ class Describer {
 
   void norm(FusedLayer& layer, const LayerSpec& spec) {
     layer.norm = true;
+    layer.centred = spec.kind == LayerKind::layernorm;
     layer.affine = spec.affine;
     layer.eps = static_cast<float>(spec.eps);
     if (!spec.affine) return;
     take(FusedParameter::kGain);
-    take(FusedParameter::kShift);
+    if (layer.centred) take(FusedParameter::kShift);
   }
 
   void take(FusedParameter::Kind kind) {
@@ -71,8 +100,8 @@ class Describer {
 FusedMlp required(const Net& net) {
   const auto description = fused_description(net);
   check(description.has_value(), "fused_gradient",
-        "got '{}' of {} inputs in {}, wanted 'dense [layernorm] [relu] ... dense' of widths up to "
-        "{} in float32",
+        "got '{}' of {} inputs in {}, wanted 'dense [layernorm | rmsnorm] [an activation but "
+        "prelu] ... dense' of widths up to {} in float32",
         spec_text(net.spec()), net.input_width(), name_of(net.flat().dtype()),
         FusedMlp::kMostWidth);
   return *description;

@@ -9,8 +9,8 @@
 
 namespace keel {
 
-/// The net as fused_mlp takes it: dense [layernorm] [relu] ... dense in float32, of bounded widths;
-/// empty where it is another.
+/// The net as fused_mlp takes it: dense [layernorm | rmsnorm] [an activation but prelu] ... dense
+/// in float32, of bounded widths; empty where it is another.
 std::optional<FusedMlp> fused_description(const Net& net);
 
 /// Allocates once: what run launches may be recorded and replayed. The same gradient as that of

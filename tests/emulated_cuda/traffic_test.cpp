@@ -235,9 +235,11 @@ TEST_CASE("traffic: the Gram matrix reads shared memory without conflicts") {
 }
 
 TEST_CASE("traffic: fused_mlp has few conflicts in shared memory") {
-  for (const auto& work : {traffic_works::fused("ensemble", 1, 2, 100, 32),
-                           traffic_works::fused("ensemble", 1, 2, 100, 64, true),
-                           traffic_works::fused("protein", 9, 1, 320, 64)}) {
+  std::vector<traffic_works::Work> works = traffic_works::fused_gelu();
+  works.push_back(traffic_works::fused("ensemble", 1, 2, 100, 32));
+  works.push_back(traffic_works::fused("ensemble", 1, 2, 100, 64, true));
+  works.push_back(traffic_works::fused("protein", 9, 1, 320, 64));
+  for (const auto& work : works) {
     CAPTURE(work.label);
     const auto kernels = traffic_works::counted(work);
     REQUIRE(kernels.size() == 2);

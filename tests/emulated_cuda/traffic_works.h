@@ -153,11 +153,11 @@ inline Work gram(std::int64_t n, int capability) {
 
 /// A block takes all tiles of a net. The gradient, or Adam's step by it.
 inline Work fused(const char* name, int inputs, std::int64_t members, std::int64_t rows,
-                  int tile_rows, bool step = false) {
+                  int tile_rows, bool step = false,
+                  const fused_mlp_case::Hidden& hidden = {128, fused_mlp_case::Norm::affine}) {
   using namespace fused_mlp_case;
-  const Hidden ln{128, Norm::affine};
   const Device gpu = Device::cuda();
-  const Problem problem = problem_of({inputs, {ln, ln}, 1, rows, members});
+  const Problem problem = problem_of({inputs, {hidden, hidden}, 1, rows, members});
   FusedTask task = FusedTask::plan(problem.net, members, rows, tile_rows);
   task.slot_tiles = task.tiles;
   task.member_slots = 1;
@@ -189,6 +189,14 @@ inline Work fused(const char* name, int inputs, std::int64_t members, std::int64
           [=] { (void)kept, fused_mlp(task, gpu); }};
 }
 
+/// Of Figure 5's nets, and without a norm, where what gelu was given is kept.
+inline std::vector<Work> fused_gelu() {
+  using namespace fused_mlp_case;
+  const AnyActivation gelu{Kind::gelu};
+  return {fused("gelu", 1, 2, 100, 64, true, {128, Norm::affine, gelu}),
+          fused("gelu without a norm", 1, 2, 100, 64, false, {128, Norm::none, gelu})};
+}
+
 inline std::vector<Work> all() {
   std::vector<Work> works;
   for (const std::int64_t cols : {64, 65, 128, 256, 768, 769, 1280, 4096}) {
@@ -205,6 +213,7 @@ inline std::vector<Work> all() {
   works.push_back(fused("ensemble", 1, 2, 100, 32));
   works.push_back(fused("ensemble", 1, 2, 100, 64, true));
   works.push_back(fused("protein", 9, 1, 320, 64));
+  for (Work& work : fused_gelu()) works.push_back(std::move(work));
   return works;
 }
 

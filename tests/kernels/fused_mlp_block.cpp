@@ -37,8 +37,19 @@ std::vector<Quad> nans(int64_t floats) {
   return memory;
 }
 
+template <bool kPlain>
+void run_gradient(const FusedTask& task, int64_t slot, float* shared, bool reverse) {
+  if (task.tile_rows == 64)
+    task.keep ? run_block<FusedBlock<64, true, kPlain>>(task, slot, shared, reverse)
+              : run_block<FusedBlock<64, false, kPlain>>(task, slot, shared, reverse);
+  else
+    task.keep ? run_block<FusedBlock<32, true, kPlain>>(task, slot, shared, reverse)
+              : run_block<FusedBlock<32, false, kPlain>>(task, slot, shared, reverse);
+}
+
+/// `any`: by the kernels for any net, though this one be plain.
 Answer emulate(const Problem& problem, int tile_rows = 0, bool reverse = false,
-               const FusedUpdate& update = {}) {
+               const FusedUpdate& update = {}, bool any = false) {
   const Case& c = problem.c;
   FusedTask task = FusedTask::plan(problem.net, c.members, c.rows, tile_rows);
   auto workspace = nans(FusedTask::workspace(problem.net, c.members, c.rows));
@@ -57,12 +68,8 @@ Answer emulate(const Problem& problem, int tile_rows = 0, bool reverse = false,
   task.update = update;
   for (int64_t slot = 0; slot < task.slots(); ++slot) {
     auto shared = nans(task.at.total);
-    if (task.tile_rows == 64)
-      task.keep ? run_block<FusedBlock<64, true>>(task, slot, shared[0].v, reverse)
-                : run_block<FusedBlock<64, false>>(task, slot, shared[0].v, reverse);
-    else
-      task.keep ? run_block<FusedBlock<32, true>>(task, slot, shared[0].v, reverse)
-                : run_block<FusedBlock<32, false>>(task, slot, shared[0].v, reverse);
+    task.net.plain() && !any ? run_gradient<true>(task, slot, shared[0].v, reverse)
+                             : run_gradient<false>(task, slot, shared[0].v, reverse);
   }
   for (int64_t block = 0; block < FusedSum::blocks(task); ++block) {
     auto shared = nans(FusedSum::kShared);
@@ -112,12 +119,12 @@ void check_case(const Case& c) {
 
 TEST_CASE("fused_mlp block: agrees with the ops, whichever thread goes first") {
   const Hidden plain{128}, ln{128, Norm::affine}, bare{128, Norm::plain};
-  const Hidden linear{100, Norm::none, false}, ln_linear{100, Norm::affine, false};
+  const Hidden linear{100, Norm::none, {}}, ln_linear{100, Norm::affine, {}};
   check_case({9, {plain, plain}});
   check_case({9, {ln, plain}, 1, 65});
   check_case({9, {plain, ln}, 3, 63, 3, true});
   check_case({1, {ln, ln}, 1, 33, 3});
-  check_case({13, {bare, {64, Norm::plain, true, 0}}, 1, 300});
+  check_case({13, {bare, {64, Norm::plain, {Kind::relu}, 0}}, 1, 300});
   check_case({9, {linear, ln_linear}, 2, 1, 1, false, true});
   check_case({9, {{7, Norm::affine}, {1}, {64, Norm::plain}}, 3, 65, 3, false, true});
   check_case({1, {{1}}, 1, 64});
@@ -127,6 +134,39 @@ TEST_CASE("fused_mlp block: agrees with the ops, whichever thread goes first") {
   check_case({128, {{64}, ln, {100}}, 8, 70, 1, false, true});
   check_case({9, {{20}, {20, Norm::affine}, {20}, {20, Norm::plain}}, 4, 40});
   check_case({9, {{20, Norm::affine}}, 16, 40});
+}
+
+TEST_CASE("fused_mlp block: every activation, behind every norm and behind none") {
+  for (const AnyActivation& activation : every_activation())
+    for (const Norm norm : {Norm::none, Norm::plain, Norm::affine, Norm::rms, Norm::affine_rms}) {
+      CAPTURE(static_cast<int>(activation.kind));
+      CAPTURE(static_cast<int>(norm));
+      const Hidden hidden{21, norm, activation};
+      check_case({3, {hidden, {128}, hidden}, 2, 70, 2, true, norm == Norm::plain});
+      check_case({1, {{1, norm, activation}}, 1, 33});
+    }
+}
+
+TEST_CASE("fused_mlp block: which nets the kernels of layer_norm and relu are for") {
+  const auto plain = [](const Hidden& hidden) {
+    return problem_of({3, {{5, Norm::affine}, hidden}}).net.plain();
+  };
+  CHECK(plain({7}));
+  CHECK(plain({7, Norm::plain, {}}));
+  CHECK(!plain({7, Norm::rms}));
+  CHECK(!plain({7, Norm::affine_rms, {}}));
+  for (const AnyActivation& activation : every_activation())
+    CHECK(plain({7, Norm::affine, activation}) ==
+          (activation.kind == Kind::none || activation.kind == Kind::relu));
+}
+
+TEST_CASE("fused_mlp block: the kernels for any net agree on a plain one, too") {
+  for (const Case& c :
+       {Case{9, {{33, Norm::affine}, {20}}, 2, 70, 2}, Case{9, {{9}, {33, Norm::plain}, {7}}}}) {
+    const Problem problem = problem_of(c);
+    REQUIRE(problem.net.plain());
+    CHECK(apart(emulate(problem, 0, false, {}, true), oracle(problem)) < 1e-5);
+  }
 }
 
 TEST_CASE("fused_mlp block: blocks that take several tiles add them up") {
@@ -247,7 +287,7 @@ TEST_CASE("fused_mlp block: a NaN, or a variance out of range, shows in its memb
 TEST_CASE("fused_mlp block: rows that are constant, or nearly, without eps") {
   for (const float size : {0.0f, 1e-21f, 1e-8f, 1e6f}) {
     CAPTURE(size);
-    Problem problem = problem_of({3, {{20, Norm::affine, true, 0}, {9}}, 1, 40});
+    Problem problem = problem_of({3, {{20, Norm::affine, {Kind::relu}, 0}, {9}}, 1, 40});
     const auto& bias = problem.net.parameters[FusedParameter::kBias];
     for (int i = 0; i < bias.cols; ++i) problem.parameters.data<float>()[bias.flat + i] = 0;
     // Rows of zeros have no derivative; small ones have a large one, which they keep to themselves.

@@ -10,8 +10,13 @@
 #include "../../kernels/fused_mlp.h"
 #include "../../kernels/gradient_sink.h"
 #include "../../kernels/layer_norm.h"
+#include "../../kernels/leaky_relu.h"
 #include "../../kernels/mse.h"
 #include "../../kernels/relu.h"
+#include "../../kernels/sigmoid.h"
+#include "../../kernels/silu.h"
+#include "../../kernels/softplus.h"
+#include "../../kernels/tanh.h"
 
 namespace fused_mlp_case {
 
@@ -19,11 +24,56 @@ using namespace keel;  // NOLINT: a header of tests
 
 struct Hidden {
   int width;
-  enum class Norm { none, plain, affine } norm = Norm::none;
-  bool relu = true;
+  enum class Norm { none, plain, affine, rms, affine_rms } norm = Norm::none;
+  AnyActivation activation{.kind = AnyActivation::Kind::relu};
   float eps = 1e-5f;
+  bool centred() const { return norm != Norm::rms && norm != Norm::affine_rms; }
 };
 using Norm = Hidden::Norm;
+using Kind = AnyActivation::Kind;
+
+/// Every activation, those with a number with one that is not the usual.
+inline std::vector<AnyActivation> every_activation() {
+  return {{Kind::none},
+          {Kind::relu},
+          {Kind::leaky_relu, Constant(0.3)},
+          {Kind::gelu},
+          {Kind::gelu_by_tanh},
+          {Kind::silu, Constant(1.7)},
+          {Kind::tanh},
+          {Kind::sigmoid},
+          {Kind::softplus},
+          {Kind::elu, Constant(0.7)},
+          {Kind::elu, Constant(kSeluScale * kSeluAlpha), Constant(kSeluScale)}};
+}
+
+/// The op of an activation.
+inline Var activated(const Var& x, const AnyActivation& activation) {
+  const double number = activation.number.as<double>();
+  switch (activation.kind) {
+    case Kind::none:
+      return x;
+    case Kind::relu:
+      return relu(x);
+    case Kind::leaky_relu:
+      return leaky_relu(x, number);
+    case Kind::gelu:
+      return gelu(x);
+    case Kind::gelu_by_tanh:
+      return gelu_by_tanh(x);
+    case Kind::silu:
+      return silu(x, number);
+    case Kind::tanh:
+      return tanh(x);
+    case Kind::sigmoid:
+      return sigmoid(x);
+    case Kind::softplus:
+      return softplus(x);
+    case Kind::elu:
+      return activation.above.as<double>() == 1 ? elu(x, number) : selu(x);
+  }
+  return x;
+}
 
 struct Case {
   int inputs;
@@ -62,21 +112,23 @@ inline Problem problem_of(const Case& c) {
   int inputs = c.inputs;
   for (int l = 0; l <= net.hidden; ++l) {
     const bool last = l == net.hidden;
-    const Hidden layer = last ? Hidden{c.outputs, Norm::none, false} : c.hidden[l];
+    const Hidden layer = last ? Hidden{c.outputs, Norm::none, {}} : c.hidden[l];
     const double spread = std::sqrt(2.0 / inputs);
     net.layers[l] = {.inputs = inputs,
                      .outputs = layer.width,
                      .norm = layer.norm != Norm::none,
-                     .affine = layer.norm == Norm::affine,
-                     .relu = layer.relu,
-                     .eps = layer.eps};
+                     .centred = layer.centred(),
+                     .affine = layer.norm == Norm::affine || layer.norm == Norm::affine_rms,
+                     .eps = layer.eps,
+                     .activation = layer.activation};
     push(problem, l, FusedParameter::kWeight, layer.width, inputs, c.ntk ? spread : 1, flat, 0,
          c.ntk ? 1 : spread);
     push(problem, l, FusedParameter::kBias, 1, layer.width, c.ntk ? 0.1 : 1, flat, 0,
          c.ntk ? 1 : 0.1);
-    if (layer.norm == Norm::affine) {
+    if (net.layers[l].affine) {
       push(problem, l, FusedParameter::kGain, 1, layer.width, 1, flat, 1, 0.2);
-      push(problem, l, FusedParameter::kShift, 1, layer.width, 1, flat, 0, 0.2);
+      if (layer.centred())
+        push(problem, l, FusedParameter::kShift, 1, layer.width, 1, flat, 0, 0.2);
     }
     inputs = layer.width;
   }
@@ -119,13 +171,15 @@ inline Answer oracle(const Problem& problem) {
     const DenseScale scale = c.ntk ? DenseScale{std::sqrt(2.0 / layer.inputs), 0.1} : DenseScale{};
     const Var weight = leaf(l, FusedParameter::kWeight), bias = leaf(l, FusedParameter::kBias);
     a = dense(a, weight, bias, scale);
-    if (layer.affine) {
+    if (layer.affine && layer.centred) {
       const Var gain = leaf(l, FusedParameter::kGain), shift = leaf(l, FusedParameter::kShift);
       a = layer_norm(a, gain, shift, layer.eps);
+    } else if (layer.affine) {
+      a = rms_norm(a, leaf(l, FusedParameter::kGain), layer.eps);
     } else if (layer.norm) {
-      a = layer_norm(a, layer.eps);
+      a = layer.centred ? layer_norm(a, layer.eps) : rms_norm(a, layer.eps);
     }
-    if (layer.relu) a = relu(a);
+    a = activated(a, layer.activation);
   }
   const Var loss = mse(a, problem.y.to(DType::f64));
   tape.backward(loss, sink);

@@ -26,6 +26,17 @@ TEST_CASE("exponential: 2e-7 relative over its range, 0 and infinity beyond") {
   CHECK(std::isnan(exponential(std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST_CASE("silu: where beta x is more than a float its derivative is 0 or 1") {
+  const std::vector<float> values = {-3e38f, -4e36f, 4e36f, 3e38f};
+  Tape tape;
+  GradientSink gradients;
+  const Var x = tape.leaf(Tensor::from(values, {4}));
+  const Var y = silu(x, 100);
+  tape.backward(y, Tensor::full({4}, 1), gradients);
+  CHECK(y.value().to_vector<float>() == std::vector<float>{0, 0, 4e36f, 3e38f});
+  CHECK(gradients[x].to_vector<float>() == std::vector<float>{0, 0, 1, 1});
+}
+
 TEST_CASE("normal_tail: 4.5e-7 relative, and what x^2 is rounded by") {
   double worst = 0, worst_density = 0;
   for (double x = 0; x < 13; x += 0.0019) {

@@ -77,7 +77,9 @@ Answer thread_after_thread(const Net& net, const Tensor& x, const Tensor& y) {
   task.y = y.data<float>();
   task.gradients = gradients.data<float>();
   task.losses = losses.data<float>();
-  for (int64_t slot = 0; slot < task.slots(); ++slot) run_block<FusedBlock<32, true>>(task, slot);
+  for (int64_t slot = 0; slot < task.slots(); ++slot)
+    description.plain() ? run_block<FusedBlock<32, true, true>>(task, slot)
+                        : run_block<FusedBlock<32, true, false>>(task, slot);
   for (int64_t b = 0; b < FusedSum::blocks(task); ++b) run_block<FusedSum>(task, b);
   return {gradients, losses.to_vector<double>()};
 }
@@ -97,9 +99,21 @@ TEST_CASE("fused gradient: which nets it takes") {
   CHECK(!described("dense(129) relu dense(1)"));
   CHECK(!described("dense(128) relu dense(17)"));
   CHECK(!described("dense(128) relu dense(1)", 129));
-  CHECK(!described("dense(128) gelu dense(1)"));
+  CHECK(described("dense(128) rmsnorm relu dense(1)"));
+  CHECK(described("dense(128) rmsnorm(affine=0) dense(1)"));
+  for (const char* word :
+       {"gelu", "gelu(tanh=1)", "silu", "silu(beta=2)", "tanh", "sigmoid", "softplus", "elu",
+        "elu(alpha=0.5)", "selu", "leakyrelu", "leakyrelu(slope=0.3)"}) {
+    CAPTURE(word);
+    CHECK(described(fmt::format("dense(128) {} dense(1)", word).c_str()));
+    CHECK(described(
+        fmt::format("dense(9) layernorm {0} dense(9) rmsnorm {0} dense(1)", word).c_str()));
+  }
+  CHECK(!described("dense(128) prelu dense(1)"));  // its slope is trained
+  CHECK(!described("dense(128) batchnorm relu dense(1)"));
   CHECK(!described("dense(128) relu layernorm dense(1)"));
-  CHECK(!described("dense(128) rmsnorm relu dense(1)"));
+  CHECK(!described("dense(128) relu tanh dense(1)"));
+  CHECK(!described("dense(128) residual(dense(128) relu) dense(1)"));
   CHECK(!described("dense(128) relu dense(1)", 9, {.dtype = DType::f64}));
   CHECK(
       !described("dense(9) relu dense(9) relu dense(9) relu dense(9) relu dense(9) relu dense(1)"));
@@ -108,8 +122,15 @@ TEST_CASE("fused gradient: which nets it takes") {
 TEST_CASE("fused gradient: a net's description is that of its layers and its layout") {
   const Tensor x = normal({70, 9}, {1, 1}, 1, DType::f32),
                y = normal({70, 2}, {1, 2}, 1, DType::f32);
-  for (const char* spec : {"dense(33) layernorm relu dense(128) relu dense(2)",
-                           "dense(20) layernorm(affine=0, eps=0.1) dense(2)"})
+  for (const char* spec :
+       {"dense(33) layernorm relu dense(128) relu dense(2)",
+        "dense(20) layernorm(affine=0, eps=0.1) dense(2)",
+        "dense(20) rmsnorm(eps=0.1) selu dense(33) gelu dense(2)",
+        "dense(20) rmsnorm(affine=0) elu(alpha=0.3) dense(33) gelu(tanh=1) dense(2)",
+        "dense(20) layernorm silu(beta=3) dense(33) silu dense(2)",
+        "dense(20) tanh dense(33) layernorm sigmoid dense(2)",
+        "dense(20) softplus dense(33) leakyrelu(slope=0.3) dense(2)"}) {
+    CAPTURE(spec);
     for (const auto parameterisation : {Parameterisation::standard, Parameterisation::ntk})
       for (const std::int64_t members : {1, 3}) {
         const Net net(spec, 9,
@@ -119,10 +140,11 @@ TEST_CASE("fused gradient: a net's description is that of its layers and its lay
                        .sigma_b2 = 0.2});
         CHECK(apart(thread_after_thread(net, x, y), op_by_op(net, x, y)) < 1e-5);
       }
+  }
 }
 
 TEST_CASE("fused gradient: what does not fit is refused in one line") {
-  const Net net(kPaper, 9), other("dense(128) gelu dense(1)", 9);
+  const Net net(kPaper, 9), other("dense(128) prelu dense(1)", 9);
   const Tensor gradients = Tensor::zeros(net.flat().shape());
   CHECK(!FusedGradient::applies(net));  // on the CPU
   FusedGradient gradient(net, gradients, 50);
@@ -135,9 +157,10 @@ TEST_CASE("fused gradient: what does not fit is refused in one line") {
   CHECK(message(Tensor::zeros({50, 9}), Tensor::zeros({49, 1})).starts_with("fused_gradient: got"));
   CHECK(message(Tensor::zeros({50, 9}), Tensor::zeros({50, 1})).starts_with("fused_mlp: got cpu"));
   CHECK_THROWS_AS(gradient.run(Tensor::zeros({50, 9}), Tensor::zeros({50, 1})), DeviceError);
-  CHECK(message_of([&] { FusedGradient(other, Tensor::zeros(other.flat().shape()), 9); }) ==
-        "fused_gradient: got 'dense(128) gelu dense(1)' of 9 inputs in float32, wanted 'dense "
-        "[layernorm] [relu] ... dense' of widths up to 128 in float32");
+  CHECK(
+      message_of([&] { FusedGradient(other, Tensor::zeros(other.flat().shape()), 9); }) ==
+      "fused_gradient: got 'dense(128) prelu dense(1)' of 9 inputs in float32, wanted 'dense "
+      "[layernorm | rmsnorm] [an activation but prelu] ... dense' of widths up to 128 in float32");
 }
 
 TEST_CASE("fused gradient: CUDA agrees with the ops, and with itself to the bit") {
@@ -148,7 +171,9 @@ TEST_CASE("fused gradient: CUDA agrees with the ops, and with itself to the bit"
   const std::int64_t many = emulated ? 3000 : 9000;  // of three members a block takes several tiles
   for (const char* spec :
        {kPaper, "dense(128) relu dense(128) relu dense(1)",
-        "dense(100) layernorm(affine=0) relu dense(7) dense(64) layernorm relu dense(3)"})
+        "dense(100) layernorm(affine=0) relu dense(7) dense(64) layernorm relu dense(3)",
+        "dense(128) rmsnorm gelu dense(128) silu dense(1)",
+        "dense(100) tanh dense(7) softplus dense(64) layernorm elu(alpha=0.5) dense(3)"})
     for (const std::int64_t inputs : {1, 9, 100})
       for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{100}, many})
         for (const std::int64_t members : {1, 3}) {
