@@ -9,11 +9,13 @@
 namespace keel {
 
 /// body(i) for 0 <= i < count, in any order. An exception must not leave a parallel region: the
-/// last one of any part is thrown when all have ended.
+/// last one of any part is thrown when all have ended. One part alone is in no region, which would
+/// make each of its own regions start threads anew.
 template <class Body>
 void each_in_parallel(std::size_t count, Body body) {
+  if (count == 1) return static_cast<void>(body(std::size_t{0}));
   std::exception_ptr problem;
-#pragma omp parallel for schedule(dynamic) if (count > 1)
+#pragma omp parallel for schedule(dynamic)
   for (std::size_t i = 0; i < count; ++i) {
     try {
       body(i);

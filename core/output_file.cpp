@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -43,6 +44,15 @@ std::vector<fs::path> missing(const fs::path& folder) {
   return result;
 }
 
+// Beside the file, of its name as far as a name may be long, and nobody else's of this process:
+// another one on another machine may have its number, and what one left behind its names.
+fs::path temporary_name(const fs::path& folder, const fs::path& file) {
+  constexpr std::size_t kLongest = 200;
+  static std::atomic<unsigned> count{0};
+  return folder /
+         fmt::format(".{}.{}.{}.tmp", file.string().substr(0, kLongest), getpid(), count++);
+}
+
 }  // namespace
 
 OutputFile::Folders::~Folders() {
@@ -61,9 +71,9 @@ OutputFile::OutputFile(fs::path path) : path_(std::move(path)), target_(without_
 
 void OutputFile::open_temporary() {
   const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
-  temporary_ = folder / fmt::format(".{}.{}.tmp", target_.filename().string(), getpid());
   folders_.made = missing(folder);
-  // Again, as others that found a folder missing may take it away between two steps.
+  // Again, as others that found a folder missing may take it away between two steps, or have a file
+  // of that name.
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
     std::error_code problem;
     fs::create_directories(folder, problem);
@@ -71,9 +81,12 @@ void OutputFile::open_temporary() {
     if (problem && again) continue;
     check(!problem, "output", "got folder '{}', which cannot be made: {}", folder.string(),
           problem.message());
-    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    check(descriptor_ >= 0 || (errno == ENOENT && again), "output",
+    const fs::path temporary = temporary_name(folder, target_.filename());
+    descriptor_ =
+        open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    check(descriptor_ >= 0 || ((errno == ENOENT || errno == EEXIST) && again), "output",
           "cannot write to folder '{}': {}", folder.string(), std::strerror(errno));
+    if (descriptor_ >= 0) temporary_ = temporary;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "tape.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 namespace keel {
@@ -37,7 +38,13 @@ void Tape::clear() {
     if (pullback) pullback->~Pullback();
   pullbacks_.clear();
   arena_.clear();
-  ++generation_;
+  generation_ = next_generation();
+}
+
+// Of the whole process: a tape may be where another one was.
+std::uint32_t Tape::next_generation() {
+  static std::atomic<std::uint32_t> last{0};
+  return ++last;
 }
 
 void Tape::check_mine(const char* tag, const Var& var) const {

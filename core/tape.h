@@ -120,6 +120,9 @@ class Tape {
 
   std::size_t nodes() const { return pullbacks_.size(); }
 
+  /// What its nodes belong to: changes with clear(), and no two tapes ever have one.
+  std::uint32_t generation() const { return generation_; }
+
   /// Whether `slot` holds a leaf, rather than the result of an op or nothing.
   bool is_leaf(Slot slot) const {
     return slot >= 0 && static_cast<std::size_t>(slot) < nodes() && !pullbacks_[slot];
@@ -147,13 +150,14 @@ class Tape {
   friend Var record(const char* op, Tensor out, std::initializer_list<const Var*> inputs,
                     F pullback, Takes takes);
 
+  static std::uint32_t next_generation();
   Var append(Tensor value, detail::Pullback* pullback);
   void check_stack(const Shape& output, const Shape& d_output, const Sink& sink) const;
 
   std::vector<detail::Pullback*> pullbacks_;  // null: a leaf
   std::vector<Tensor> cotangents_;            // by slot; all empty between backward passes
   detail::Arena arena_;
-  std::uint32_t generation_ = 1;
+  std::uint32_t generation_ = next_generation();
 };
 
 /// The tape all non-constant `inputs` are on; null where all are constants. Throws on two tapes,

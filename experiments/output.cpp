@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 
 #include "../core/error.h"
 
@@ -13,6 +14,15 @@ void write_file(const fs::path& path, std::string_view content) {
   OutputFile file(path);
   file.write(content);
   file.commit();
+}
+
+void write_files(const std::vector<std::pair<fs::path, std::string>>& files) {
+  std::vector<std::unique_ptr<OutputFile>> written;
+  for (const auto& [path, content] : files) {
+    written.push_back(std::make_unique<OutputFile>(path));
+    written.back()->write(content);
+  }
+  for (const auto& file : written) file->commit();
 }
 
 void check_writable(const fs::path& path) { OutputFile{path}; }
@@ -40,6 +50,12 @@ OutputFolder::OutputFolder(fs::path folder) : folder_(std::move(folder)) {
   check(!fs::exists(status) || fs::is_directory(status), "output", "got '{}', wanted a folder",
         folder_.string());
   check_writable(folder_ / "summary.json");
+}
+
+void OutputFolder::write(const std::vector<std::pair<std::string, std::string>>& files) const {
+  std::vector<std::pair<fs::path, std::string>> placed;
+  for (const auto& [name, content] : files) placed.emplace_back(path(name), content);
+  write_files(placed);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../core/output_file.h"
@@ -12,6 +13,9 @@
 namespace keel {
 
 void write_file(const std::filesystem::path& path, std::string_view content);
+
+/// All of them or, where one cannot be written, none: [(path, content)].
+void write_files(const std::vector<std::pair<std::filesystem::path, std::string>>& files);
 
 /// Throws keel::Error where `path` could not be written: to be asked before any work starts.
 void check_writable(const std::filesystem::path& path);
@@ -30,6 +34,8 @@ class OutputFolder {
   void write(std::string_view name, std::string_view content) const {
     write_file(path(name), content);
   }
+  /// As write_files(): [(name, content)].
+  void write(const std::vector<std::pair<std::string, std::string>>& files) const;
 
  private:
   std::filesystem::path folder_;

@@ -30,6 +30,15 @@ Tensor contracted(const Factor& f, const Tensor& like) {
   return result;
 }
 
+// A slot that was bound may hold another leaf by now.
+void check_bound(const Tensor& bound, const Shape& derivative) {
+  if (!bound.defined()) return;
+  check<ShapeError>(bound.shape() == derivative, "gradient",
+                    "got a derivative {} for a leaf that was bound as {}, wanted the same leaf in "
+                    "this pass",
+                    derivative, bound.shape());
+}
+
 }  // namespace
 
 GradientSink::Entry& GradientSink::entry(Slot leaf) {
@@ -50,6 +59,7 @@ void GradientSink::bind(const Var& leaf, Tensor into) {
 
 void GradientSink::begin(const Tape& tape) {
   tape_ = &tape;
+  generation_ = tape.generation();
   for (Entry& e : entries_) e.result = Tensor();
   // What ends up in another leaf's slot would be zeros, not its derivative.
   for (std::size_t slot = 0; slot < entries_.size(); ++slot)
@@ -68,6 +78,8 @@ void GradientSink::end() {
 const Tensor& GradientSink::operator[](const Var& leaf) const {
   check(tape_ != nullptr, "gradient", "asked for before any backward pass");
   tape_->check_mine("gradient", leaf);
+  check(tape_->generation() == generation_, "gradient",
+        "got a value from after the last backward pass's tape was cleared, wanted a pass since");
   const auto slot = static_cast<std::size_t>(leaf.slot());
   check(slot < entries_.size() && entries_[slot].result.defined(), "gradient",
         "no derivative for the value {} in slot {}: wanted a leaf with a path to the output",
@@ -77,6 +89,7 @@ const Tensor& GradientSink::operator[](const Var& leaf) const {
 
 Tensor& GradientSink::place(Slot leaf, Shape shape, const Tensor& like, bool& fresh) {
   Entry& e = entry(leaf);
+  check_bound(e.bound, shape);
   fresh = !e.result.defined();
   if (fresh)
     e.result = e.bound.defined() ? e.bound : Tensor::empty(shape, like.dtype(), like.device());
@@ -107,6 +120,7 @@ void GradientSink::rows_pair(Slot a, const Rows& of_a, Slot b, const Rows& of_b)
 
 void GradientSink::total(Slot leaf, const Tensor& d_leaf) {
   Entry& e = entry(leaf);
+  check_bound(e.bound, d_leaf.shape());
   if (e.result.defined()) {
     accumulate(e.result, d_leaf);
   } else if (e.bound.defined()) {

@@ -11,12 +11,13 @@ namespace keel {
 class GradientSink : public Sink {
  public:
   /// The derivative of `leaf` will be written to `into` (its shape), without allocating; zeros
-  /// where no path leads from it to the output. Holds for later passes in which `leaf` has the same
-  /// slot.
+  /// where no path leads from it to the output. Holds for later passes in which a leaf of that
+  /// shape has the same slot; one of another shape makes them throw ShapeError.
   void bind(const Var& leaf, Tensor into);
 
   /// The derivative of `leaf` after a backward pass. Throws keel::Error where it is a constant, of
-  /// another tape, not a leaf, or has no path to the output.
+  /// another tape or recorded since that pass's was cleared, not a leaf, or has no path to the
+  /// output.
   const Tensor& operator[](const Var& leaf) const;
 
   void begin(const Tape& tape) override;
@@ -37,7 +38,8 @@ class GradientSink : public Sink {
   Tensor& place(Slot leaf, Shape shape, const Tensor& like, bool& fresh);
 
   const Tape* tape_ = nullptr;
-  std::vector<Entry> entries_;  // by slot
+  std::uint32_t generation_ = 0;  // of the tape in the last pass
+  std::vector<Entry> entries_;    // by slot
 };
 
 }  // namespace keel

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "../../core/threads.h"
+
 namespace keel {
 namespace {
 
@@ -21,6 +23,12 @@ TEST_CASE("each_in_parallel: every part once, and an exception of one when all h
       each_in_parallel(count, visit);
     CHECK(visits == std::vector<int>(count, 1));
   }
+}
+
+TEST_CASE("each_in_parallel: one part alone is in no parallel region") {
+  each_in_parallel(1, [](std::size_t) { CHECK(!inside_parallel_region()); });
+  CHECK_THROWS_WITH_AS(each_in_parallel(1, [](std::size_t) { throw std::runtime_error("it"); }),
+                       "it", std::runtime_error);
 }
 
 }  // namespace

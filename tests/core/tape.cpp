@@ -159,6 +159,45 @@ TEST_CASE("values of another tape, of before a clear, and constants are refused"
   const Var again = tape.leaf(values({1}));
   CHECK_THROWS_WITH_AS(add(again, a), (std::string("add: ") + cleared).c_str(), Error);
   CHECK_NOTHROW(scale(again, 2));
+  CHECK_THROWS_WITH_AS(gradients[again],
+                       "gradient: got a value from after the last backward pass's tape was "
+                       "cleared, wanted a pass since",
+                       Error);
+}
+
+TEST_CASE("a value of a tape that is gone is refused by one in its place") {
+  alignas(Tape) std::byte place[sizeof(Tape)];
+  Tape* tape = new (place) Tape;
+  const Var before = tape->leaf(values({1}));
+  GradientSink gradients;
+  tape->backward(scale(before, 2), values({1}), gradients);
+  tape->~Tape();
+  tape = new (place) Tape;
+  const Var after = tape->leaf(values({1}));
+  CHECK(before.tape() == after.tape());
+  CHECK_THROWS_AS(scale(before, 2), Error);
+  CHECK_THROWS_AS(gradients[after], Error);
+  CHECK_NOTHROW(scale(after, 2));
+  tape->~Tape();
+}
+
+TEST_CASE("a tensor that was bound takes the derivative of no leaf of another shape") {
+  Tape tape;
+  GradientSink gradients;
+  const Tensor x = Tensor::full({4, 2}, 1, DType::f64), into = Tensor::full({2, 3}, 7, DType::f64),
+               bias = values({1, 2});
+  gradients.bind(tape.leaf(into.clone()), into);
+  tape.clear();
+  // As many numbers, as a weight of dense, and by a cotangent of its own.
+  const Var weight = tape.leaf(Tensor::full({3, 2}, 1, DType::f64));
+  const char* message =
+      "gradient: got a derivative [3, 2] for a leaf that was bound as [2, 3], wanted the same leaf "
+      "in this pass";
+  CHECK_THROWS_WITH_AS(
+      tape.backward(sum(dense(x, weight, Tensor::zeros({3}, DType::f64))), gradients), message,
+      ShapeError);
+  CHECK_THROWS_WITH_AS(tape.backward(sum(scale(weight, 2)), gradients), message, ShapeError);
+  CHECK(into.to_vector<double>() == std::vector<double>(6, 7.0));
 }
 
 TEST_CASE("an output that is no loss needs a cotangent, and one that fits") {

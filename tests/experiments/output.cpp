@@ -30,6 +30,39 @@ TEST_CASE("output: a file appears whole or not at all") {
   CHECK(content_of(folder / "new/deeper/b.txt") == "three");
 }
 
+TEST_CASE("output: two writers of one file have a temporary one each, whatever it is called") {
+  const TemporaryFolder folder;
+  for (const std::string& name : {std::string("a"), std::string(255, 'n')}) {
+    CAPTURE(name.size());
+    OutputFile first(folder / name), second(folder / name);
+    first.write("aaaa");
+    second.write("bb");
+    second.commit();
+    CHECK(content_of(folder / name) == "bb");
+    first.commit();
+    CHECK(content_of(folder / name) == "aaaa");
+  }
+  CHECK(folder.names().size() == 2);
+}
+
+TEST_CASE("output: of several files all appear, or none") {
+  const TemporaryFolder folder;
+  folder.file("a.txt", "old");
+  const std::string large(1 << 20, 'x');
+  const auto write = [&](const std::string& last) {
+    write_files({{folder / "a.txt", "new"}, {folder / "b.txt", last}});
+  };
+  {
+    const FullDisk full;
+    CHECK_THROWS_AS(write(large), Error);
+  }
+  CHECK(content_of(folder / "a.txt") == "old");
+  CHECK(folder.names() == Names{"a.txt"});
+  write(large);
+  CHECK(content_of(folder / "a.txt") == "new");
+  CHECK(content_of(folder / "b.txt") == large);
+}
+
 TEST_CASE("output: a link is followed, and permissions stay") {
   namespace fs = std::filesystem;
   const TemporaryFolder folder;
