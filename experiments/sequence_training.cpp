@@ -21,7 +21,7 @@ struct Group {
 Group train_group(const TransformerOptions& options, const SequenceTraining& training,
                   const std::function<void()>& stepped) {
   constexpr std::int64_t kLooks = 100;  // steps between looks at a loss, which a GPU waits for
-  const FlushDenormals flush;
+  const FlushDenormalsEverywhere flush;
   Group group{Transformer(options), std::vector<double>(options.seeds.size())};
   TransformerStep step(group.net, training.batch, AdamOptions{training.lr});
   const std::int64_t last_tenth = training.steps - std::max<std::int64_t>(training.steps / 10, 1);

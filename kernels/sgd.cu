@@ -36,8 +36,9 @@ void sgd(const Tensor& parameters, const Tensor& gradients, const Tensor& veloci
       gradients.shape() == parameters.shape() && velocity.shape() == parameters.shape(), "sgd",
       "got parameters {}, gradients {}, velocity {}: wanted one shape", parameters.shape(),
       gradients.shape(), velocity.shape());
-  check(options.lr >= 0 && options.momentum >= 0, "sgd", "got lr {}, momentum {}, wanted both >= 0",
-        options.lr, options.momentum);
+  check(options.lr >= 0 && options.momentum >= 0 && std::isfinite(options.lr) &&
+            std::isfinite(options.momentum),
+        "sgd", "got lr {}, momentum {}, wanted both >= 0 and finite", options.lr, options.momentum);
   dispatch(parameters.dtype(), [&](auto t) {
     using T = decltype(t);
     launch_elements(parameters.device(), parameters.elements(),

@@ -59,8 +59,19 @@ BlockedGradient::Worker& BlockedGradient::worker() {
   return *own;
 }
 
+std::int64_t BlockedGradient::blocks_of(std::int64_t rows) const {
+  return (rows + block_rows_ - 1) / block_rows_;
+}
+
+bool BlockedGradient::pays(std::int64_t rows) const {
+  const std::int64_t runs = std::min(blocks_of(rows), kRuns);
+  const auto shares = static_cast<double>(runs) * static_cast<double>(gradients_.elements());
+  const auto layer = static_cast<double>(rows) * static_cast<double>(net_.widest());
+  return runs > 1 && shares <= 2 * layer;
+}
+
 double BlockedGradient::run(const Tensor& x, const Tensor& y) {
-  const std::int64_t n = x.size(0), blocks = (n + block_rows_ - 1) / block_rows_;
+  const std::int64_t n = x.size(0), blocks = blocks_of(n);
   const std::int64_t runs = std::min(blocks, kRuns);
   if (!shares_.defined() || shares_.size(0) < runs)
     shares_ = Tensor::empty({runs, gradients_.elements()}, gradients_.dtype());

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <system_error>
 
 #include "safetensors.h"
@@ -79,6 +80,25 @@ std::string fingerprint(const Tensor& x) {
   return fmt::format("{:016x}", hash);
 }
 
+bool is_checkpoint(const SafeTensors& file) {
+  const auto format = file.metadata.find("format");
+  return format != file.metadata.end() && format->second == kFormat;
+}
+
+void check_no_other_file(const std::string& path) {
+  std::error_code problem;
+  if (!std::filesystem::exists(path, problem)) return;
+  const bool own = [&] {
+    try {
+      return is_checkpoint(read_safetensors(path, [](const std::string&) { return false; }));
+    } catch (const Error&) {  // of another kind of file
+      return false;
+    }
+  }();
+  check(own, kCheckpoint, "got '{}', where a file is that is no checkpoint, wanted another name",
+        path);
+}
+
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   SafeTensors content;
   content.metadata = {{"format", kFormat},
@@ -106,8 +126,8 @@ void read_checkpoint(const std::string& path, Checkpoint& into) {
   };
   check_same("net", into.net);
   check(content.metadata["data"] == into.data, kCheckpoint,
-        "{}: is of other {}: data '{}', wanted '{}'", path,
-        what_differs(content.metadata["data"], into.data), content.metadata["data"], into.data);
+        "{}: is of a training on other {}, wanted the same, in the same units", path,
+        what_differs(content.metadata["data"], into.data));
   check_same("options", into.options);
 
   const std::int64_t members = into.losses.size(0), epochs = into.losses.size(1);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "safetensors.h"
 #include "train_step.h"
 
 namespace keel {
@@ -26,6 +27,12 @@ std::string training_text(const StepOptions& options);
 
 /// 16 hexadecimal digits that depend on shape, dtype and every bit (FNV-1a, 64 bits).
 std::string fingerprint(const Tensor& x);
+
+/// Whether that is of a file of write_checkpoint(), by its metadata.
+bool is_checkpoint(const SafeTensors& file);
+
+/// Throws keel::Error where a file is at `path` that write_checkpoint() did not write.
+void check_no_other_file(const std::string& path);
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 

@@ -3,6 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "../core/threads.h"
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -37,6 +41,29 @@ class FlushDenormals {
 #endif
 
   std::uint64_t before_;
+};
+
+/// Of all of OpenMP's threads, the calling one among them, which ops share; of that alone where it
+/// is one of a parallel region's.
+class FlushDenormalsEverywhere {
+ public:
+  FlushDenormalsEverywhere()
+      : threads_(inside_parallel_region() ? 1 : static_cast<std::size_t>(thread_count())) {
+    on_each([](std::optional<FlushDenormals>& own) { own.emplace(); });
+  }
+  ~FlushDenormalsEverywhere() {
+    on_each([](std::optional<FlushDenormals>& own) { own.reset(); });
+  }
+  FlushDenormalsEverywhere(const FlushDenormalsEverywhere&) = delete;
+  FlushDenormalsEverywhere& operator=(const FlushDenormalsEverywhere&) = delete;
+
+ private:
+  template <class F>
+  void on_each(F f) {
+#pragma omp parallel num_threads(static_cast <int>(threads_.size()))
+    f(threads_[static_cast<std::size_t>(thread_index())]);
+  }
+  std::vector<std::optional<FlushDenormals>> threads_;
 };
 
 }  // namespace keel

@@ -105,6 +105,13 @@ std::vector<Var> Net::leaves(Tape& tape) const {
 void Net::check_input(const char* tag, const Tensor& x) const {
   check_same_kind(tag, "x", x, "the net", flat_);
   const bool own = members() > 1 && x.rank() == 3 && x.size(0) == members();
+  // dense and batchnorm take the same rows for all members' parameters.
+  const bool shares = members() == 1 || plan_[0].count == 0 ||
+                      !(normalises_rows(spec_[0].kind) || spec_[0].kind == LayerKind::prelu);
+  check<ShapeError>(shares || x.rank() != 2, tag,
+                    "got x {}, wanted [{}, n, {}], as each member's parameters of '{}' see rows of "
+                    "their own",
+                    x.shape(), members(), input_width_, name_of(spec_[0].kind));
   if ((x.rank() == 2 || own) && x.size(-1) == input_width_) return;
   check<ShapeError>(members() == 1, tag, "got x {}, wanted [n, {}] or [{}, n, {}]", x.shape(),
                     input_width_, members(), input_width_);

@@ -61,8 +61,9 @@ class Net {
   /// Throws keel::Error where it does: frozen() makes a net of which it does not.
   void check_rows_apart(const char* tag) const;
 
-  /// x [n, input_width], or [S, n, input_width] for S > 1 members -> [n, k], or [S, n, k].
-  /// Throws ShapeError or DeviceError.
+  /// x [n, input_width], or [S, n, input_width] for S > 1 members -> [n, k], or [S, n, k]. Of
+  /// several members that begin with a norm or prelu with parameters (parse_tail()) the latter
+  /// alone. Throws ShapeError or DeviceError.
   Var forward(const Var& x, std::span<const Var> parameters) const;
 
   /// As forward, of the first `layers` of the SPEC alone; what relu does in one op with a norm is

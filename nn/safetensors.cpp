@@ -1,3 +1,4 @@
+// Reads .safetensors files; safetensors_writer.cpp writes them.
 #include "safetensors.h"
 
 #include <algorithm>
@@ -10,8 +11,6 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-
-#include "../core/output_file.h"
 
 namespace keel {
 namespace {
@@ -82,14 +81,29 @@ struct Entry {
   std::uint64_t begin, end;
 };
 
-// No deeper than any header needs to be: JSON is shown by recursion.
+// How deep brackets nest, but those in "texts".
+int depth_of(const std::string& text) {
+  int depth = 0, deepest = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') quoted = !quoted;
+    if (quoted) {
+      i += text[i] == '\\';
+    } else {
+      depth += (text[i] == '{' || text[i] == '[') - (text[i] == '}' || text[i] == ']');
+      deepest = std::max(deepest, depth);
+    }
+  }
+  return deepest;
+}
+
+// No deeper than any header needs to be: JSON is shown by recursion. Looked at first, as the parser
+// that asks about each value looks through all before it.
 json parse_header(const std::string& text) {
   constexpr int kDeepest = 8;
-  const auto shallow = [](int depth, json::parse_event_t, const json&) {
-    return depth <= kDeepest;
-  };
   if (text.find('\0') != text.npos) return {};  // where the parser would take it for the end
-  return json::parse(text, shallow, false);
+  if (depth_of(text) > kDeepest) return {};
+  return json::parse(text, nullptr, false);
 }
 
 Entry parse_entry(const std::string& path, const std::string& key, const json& value, bool wanted) {
@@ -252,50 +266,6 @@ SafeTensors read_safetensors(const std::string& path,
     content.left_out.insert(entry.name);
   }
   return content;
-}
-
-void write_safetensors(const std::string& path, const SafeTensors& content) {
-  for (const auto& [name, tensor] : content.tensors) {
-    check(name != kMetadata, kTag, "{}: got a tensor named '{}', which is what notes are called",
-          path, name);
-    check(tensor.defined(), kTag, "{}: got a tensor '{}' that was never made or was moved from",
-          path, shown(name));
-  }
-  // Wider elements first, as the reference implementation orders them: everything stays aligned.
-  std::vector<std::pair<std::string, Tensor>> tensors = content.tensors;
-  std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
-    return size_of(a.second.dtype()) > size_of(b.second.dtype());
-  });
-  nlohmann::ordered_json header;
-  if (!content.metadata.empty()) header[kMetadata] = content.metadata;
-  std::uint64_t at = 0;
-  for (const auto& [name, tensor] : tensors) {
-    check(!header.contains(name), kTag, "{}: got two tensors named '{}'", path, shown(name));
-    nlohmann::ordered_json& entry = header[name];
-    entry["dtype"] = tensor.dtype() == DType::f32 ? "F32" : "F64";
-    entry["shape"] = json::array();
-    for (int axis = 0; axis < tensor.rank(); ++axis) entry["shape"].push_back(tensor.size(axis));
-    entry["data_offsets"] = {at, at + tensor.bytes()};
-    at += tensor.bytes();
-  }
-  std::string text;
-  try {
-    if (!header.is_null()) text = header.dump();
-  } catch (const json::type_error&) {  // all that can be wrong with what was put there
-    fail(kTag, "{}: got a name or note that is no UTF-8", path);
-  }
-  if (text.empty()) text = "{}";
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-
-  OutputFile file(path);
-  const std::uint64_t length = text.size();
-  file.write({reinterpret_cast<const char*>(&length), 8});
-  file.write(text);
-  for (const auto& [name, tensor] : tensors) {
-    const Tensor host = tensor.to(Device::cpu());
-    file.write({reinterpret_cast<const char*>(bytes_of(host)), host.bytes()});
-  }
-  file.commit();
 }
 
 }  // namespace keel

@@ -103,7 +103,7 @@ void TrainStep::start_epoch(std::int64_t epoch) {
 
 Tensor TrainStep::differentiate(const Tensor& x, const Tensor& y) {
   if (fused_) return fused_->run(x, y);
-  if (blocked_ && x.size(0) > blocked_->block_rows())
+  if (blocked_ && blocked_->pays(x.size(0)))
     return Tensor::full({}, blocked_->run(x, y), x.dtype());
   tape_.clear();
   const std::vector<Var> leaves = net_.leaves(tape_);

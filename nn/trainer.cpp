@@ -89,26 +89,6 @@ class MemberRun {
   std::int64_t epoch_;
 };
 
-/// One State made, and later destroyed, by each of OpenMP's threads.
-template <class State>
-class EveryThread {
- public:
-  EveryThread() : states_(static_cast<std::size_t>(thread_count())) {
-    on_each([](std::optional<State>& state) { state.emplace(); });
-  }
-  ~EveryThread() {
-    on_each([](std::optional<State>& state) { state.reset(); });
-  }
-
- private:
-  template <class F>
-  void on_each(F f) {
-#pragma omp parallel num_threads(static_cast <int>(states_.size()))
-    f(states_[static_cast<std::size_t>(thread_index())]);
-  }
-  std::vector<std::optional<State>> states_;
-};
-
 // A member's weights, moments and activations stay in one core's cache when it trains them alone.
 void train_on_cpu(Training& training) {
   const std::int64_t members = training.net.members();
@@ -129,7 +109,7 @@ void train_on_cpu(Training& training) {
   };
   // A region of one thread would make each op's own region start threads anew.
   if (members == 1 || (members < thread_count() && large(training))) {
-    const EveryThread<FlushDenormals> flush;  // ops will share them
+    const FlushDenormalsEverywhere flush;  // ops will share the threads
     work();
   } else {
 #pragma omp parallel num_threads( \

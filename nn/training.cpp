@@ -55,7 +55,11 @@ Training::Training(Net& net, Tensor x_given, Tensor y_given, const TrainOptions&
     moments = Optimiser(options.optimiser, net.flat()).moments();
   }
   if (options.resume) load_checkpoint();
-  if (!options.checkpoint.empty()) OutputFile{options.checkpoint};  // before hours of training
+  if (!options.checkpoint.empty()) {  // before hours of training
+    OutputFile{options.checkpoint};
+    check_no_other_file(options.checkpoint);
+    if (!options.earlier_checkpoint.empty()) check_no_other_file(options.earlier_checkpoint);
+  }
   own_checkpoint_ = options.resume;
   last_checkpoint_ = Clock::now();
 }
@@ -144,6 +148,10 @@ void Training::set_earlier_aside() {
   const std::filesystem::path from = options.checkpoint, to = options.earlier_checkpoint;
   std::error_code problem;
   if (!std::filesystem::exists(from, problem)) return;
+  // By their names, as a write that failed leaves one file under both.
+  check(std::filesystem::weakly_canonical(from) != std::filesystem::weakly_canonical(to), "train",
+        "got '{}' for the checkpoint and '{}' for an earlier one, which are one file",
+        options.checkpoint, options.earlier_checkpoint);
   const bool link = std::filesystem::is_symlink(from, problem);  // what it names is written to
   if (!link) {
     std::filesystem::remove(to, problem);

@@ -64,6 +64,22 @@ TEST_CASE(
   CHECK(same_bits(stepped.flat(), by_hand.flat()));
 }
 
+TEST_CASE("blocked gradient: pays where rows are many, and the net's gradients small beside them") {
+  const auto pays = [](const char* spec, std::int64_t features, std::int64_t rows) {
+    const Net net(spec, features);
+    return BlockedGradient(net, Tensor::zeros(net.flat().shape())).pays(rows);
+  };
+  const char* small = "dense(128) relu dense(128) relu dense(1)";
+  CHECK(!pays(small, 9, 1));
+  CHECK(!pays(small, 9, 240));  // one block
+  CHECK(pays(small, 9, 1000));
+  CHECK(pays(small, 9, 40132));
+  const char* wide = "dense(1024) relu dense(1024) relu dense(1)";
+  CHECK(!pays(wide, 256, 4096));
+  CHECK(!pays(wide, 256, 16000));
+  CHECK(pays(wide, 256, 100000));
+}
+
 TEST_CASE("blocked gradient: blocks end the same for any thread count, whole and in mini-batches") {
   const Data data = some_data(5003);
   for (std::int64_t batch : {0, 1700}) {

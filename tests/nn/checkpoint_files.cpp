@@ -6,6 +6,7 @@
 #include "../../nn/checkpoint.h"
 #include "../../nn/safetensors.h"
 #include "../../nn/trainer.h"
+#include "../../nn/weights.h"
 #include "../bits.h"
 #include "../full_disk.h"
 #include "../message_of.h"
@@ -48,10 +49,8 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
             "standard, sigma_w2 2, first 2, sigma_b2 0.01, seeds 3,4, float32 on cpu'");
   CHECK(message(Net(kCheckpointedSpec, 2, {.first_sigma_w2 = 1}), inputs(), options)
             .find("first 1,") != std::string::npos);
-  const std::string y_print = fingerprint(targets());
   CHECK(message(Net(kCheckpointedSpec, 2), normal({30, 2}, {5, 0}), options) ==
-        head + "is of other inputs: data '" + fingerprint(inputs()) + "-" + y_print +
-            "', wanted '" + fingerprint(normal({30, 2}, {5, 0})) + "-" + y_print + "'");
+        head + "is of a training on other inputs, wanted the same, in the same units");
   TrainOptions slower = options;
   slower.optimiser = AdamOptions{.lr = 0.1};
   slower.batch = 5;
@@ -108,25 +107,59 @@ TEST_CASE("checkpoint: an earlier one stays where it is until there is another")
     TrainOptions options{.epochs = 2, .checkpoint = at, .earlier_checkpoint = earlier.path()};
     return message_of([&] { train(net, inputs(), targets(), options); });
   };
-  file.write("earlier");
+  CHECK(begin(file.path()) == "no error");
+  const std::string first = file.read();
+  CHECK(first.size() > 1000);
   const std::string message = [&] {
     const FullDisk full;
     return begin(file.path());
   }();
   CHECK(message == "output: cannot write '" + file.path() + "': File too large");
-  CHECK(file.read() == "earlier");
+  CHECK(file.read() == first);
 
   CHECK(begin(file.path()) == "no error");
-  CHECK(earlier.read() == "earlier");
+  CHECK(earlier.read() == first);
   CHECK(file.read().size() > 1000);
   // With none to displace, what was displaced before stays.
   std::filesystem::remove(file.path());
   CHECK(begin(file.path()) == "no error");
-  CHECK(earlier.read() == "earlier");
+  CHECK(earlier.read() == first);
   // A link is displaced itself, as what it names is written to.
   const Temporary link("link.checkpoint");
-  file.write("of the link");
+  const std::string of_the_link = file.read();
+  REQUIRE(of_the_link != first);  // the seconds it took
   std::filesystem::create_symlink(file.path(), link.path());
   CHECK(begin(link.path()) == "no error");
-  CHECK(earlier.read() == "of the link");
+  CHECK(earlier.read() == of_the_link);
+}
+
+TEST_CASE("checkpoint: a file that is something else is not displaced, and none by itself") {
+  const Temporary file("run.checkpoint"), earlier("run.checkpoint.old");
+  const auto begin = [&](const std::string& at, const std::string& aside) {
+    Net net(kCheckpointedSpec, 2);
+    return message_of([&] {
+      train(net, inputs(), targets(), {.epochs = 2, .checkpoint = at, .earlier_checkpoint = aside});
+    });
+  };
+  const auto refusal = [](const std::string& path) {
+    return "checkpoint: got '" + path +
+           "', where a file is that is no checkpoint, wanted another name";
+  };
+  for (const bool weights : {false, true}) {
+    if (weights)
+      save_weights(Net(kCheckpointedSpec, 2), file.path());
+    else
+      file.write("notes");
+    const std::string before = file.read();
+    CHECK(begin(file.path(), earlier.path()) == refusal(file.path()));
+    CHECK(begin(file.path(), "") == refusal(file.path()));
+    CHECK(begin(earlier.path(), file.path()) == refusal(file.path()));
+    CHECK(file.read() == before);
+    CHECK(!std::filesystem::exists(earlier.path()));
+  }
+  std::filesystem::remove(file.path());
+  REQUIRE(begin(file.path(), "") == "no error");
+  const std::string kept = file.read();
+  CHECK(begin(file.path(), file.path()).find("which are one file") != std::string::npos);
+  CHECK(file.read() == kept);
 }

@@ -278,6 +278,18 @@ TEST_CASE("net: bad input") {
   CHECK(message_of([] { Net("dense(2)", 3, {.sigma_w2 = 0}); }) ==
         "dense: got sigma_w2 0 and sigma_b2 0.01, wanted sigma_w2 > 0 and sigma_b2 >= 0");
   CHECK(message_of([&] { two.member(2); }) == "net: got member 2, wanted one from 0 to 1");
+  for (const char* word : {"layernorm", "rmsnorm", "prelu"}) {
+    const Net tail(parse_tail(fmt::format("{} dense(1)", word)), 3, {.members = 2});
+    CHECK(message_of([&] {
+            tail.predict(Tensor::zeros({4, 3}));
+          }) ==
+          fmt::format("predict: got x [4, 3], wanted [2, n, 3], as each member's parameters of "
+                      "'{}' see rows of their own",
+                      word));
+    CHECK(tail.predict(Tensor::zeros({2, 4, 3})).shape() == Shape{2, 4, 1});
+  }
+  const Net bare(parse_tail("layernorm(affine=0) dense(1)"), 3, {.members = 2});
+  CHECK(bare.predict(Tensor::zeros({4, 3})).shape() == Shape{2, 4, 1});
 }
 
 TEST_CASE("net: a layout has parameters and members of its own alone, and a seed for each") {

@@ -94,7 +94,10 @@ TEST_CASE("optimiser: texts and bad input") {
   CHECK(optimiser_text(SgdOptions{.lr = 0.1, .momentum = 0.9}) == "sgd(lr=0.1, momentum=0.9)");
   const Tensor p = Tensor::zeros({3});
   CHECK(message_of([&] { Optimiser(SgdOptions{.lr = -1}, p).step(Tensor::zeros({3})); }) ==
-        "sgd: got lr -1, momentum 0, wanted both >= 0");
+        "sgd: got lr -1, momentum 0, wanted both >= 0 and finite");
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_AS(Optimiser(SgdOptions{.lr = infinity}, p).step(Tensor::zeros({3})), Error);
+  CHECK_THROWS_AS(Optimiser(SgdOptions{.momentum = infinity}, p).step(Tensor::zeros({3})), Error);
   CHECK(message_of([&] { Optimiser(SgdOptions{}, p).step(Tensor::zeros({2})); }) ==
         "sgd: got parameters [3], gradients [2], velocity [3]: wanted one shape");
   AdamState state(p);

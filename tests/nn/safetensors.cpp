@@ -191,6 +191,22 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
         "__metadata__ has 'a', which is no text");
   // Deeper than the stack is.
   const std::string brackets(1000000, '[');
-  CHECK(message(with_length(R"({"a":)" + brackets + std::string(1000000, ']') + "}"))
-            .starts_with("the header describes 'a' as [[[[[[[[]]]]]]]], wanted dtype"));
+  CHECK(message(with_length(R"({"a":)" + brackets + std::string(1000000, ']') + "}")) ==
+        "the header is no JSON object");
+  CHECK(message(with_length(R"({"a":[[]]})")) ==
+        "the header describes 'a' as [[]], wanted dtype, shape and two data_offsets");
+  // Brackets in a name are none.
+  CHECK(message(with_length(R"({"\"[[[[[[[[[":3})")).starts_with("the header describes '"));
+}
+
+TEST_CASE("safetensors: a header of many tensors is read, and written, in the order of its size") {
+  const Temporary file("many.safetensors");
+  SafeTensors many;
+  const Tensor one = Tensor::zeros({1});
+  for (int i = 0; i < 20000; ++i) many.tensors.emplace_back(fmt::format("{}.weight", i), one);
+  write_safetensors(file.path(), many);
+  const SafeTensors read =
+      read_safetensors(file.path(), [](const std::string& name) { return name == "7.weight"; });
+  CHECK(read.tensors.size() == 1);
+  CHECK(read.left_out.size() == 19999);
 }
