@@ -11,26 +11,36 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// Of the sides of a box that can be cut, the one that costs most; the longest if none costs any.
-std::size_t side_to_cut(const Box& box, const Vector& lost) {
-  std::size_t side = box.low.size();
-  double most = -1, longest = 0;
+// Of the sides of a box that can be cut, the one that costs most, the longer of two alike; but the
+// longest where that is far longer. What a bound gives away is not all told by side, and one that
+// seems to cost all of what is told might be cut for ever. `lengths`: what sides are measured by.
+std::size_t side_to_cut(const Box& box, const Vector& lost, const Vector& lengths) {
+  constexpr double kFar = 16;
+  std::size_t costly = box.low.size(), longest = costly;
+  double most = -1, of_costly = 0, of_longest = -1;
   for (std::size_t k = 0; k < box.low.size(); ++k) {
     const double middle = box.middle(k);
     if (!(middle > box.low[k] && middle < box.high[k])) continue;
-    const double length = box.high[k] - box.low[k];
-    if (!(lost[k] > most || (lost[k] == most && length > longest))) continue;
-    side = k;
+    const double length = (box.high[k] - box.low[k]) / lengths[k];
+    if (length > of_longest) {
+      longest = k;
+      of_longest = length;
+    }
+    if (!(lost[k] > most || (lost[k] == most && length > of_costly))) continue;
+    costly = k;
     most = lost[k];
-    longest = length;
+    of_costly = length;
   }
-  return side;
+  return of_longest > kFar * of_costly ? longest : costly;
 }
 
 }  // namespace
 
 BoxCuts::BoxCuts(const BoxRegion& region, Vector weights)
-    : region_(region), weights_(std::move(weights)) {
+    : region_(region), weights_(std::move(weights)), lengths_(region.roots[0].low.size()) {
+  for (std::size_t k = 0; k < lengths_.size(); ++k)
+    for (const Box& root : region.roots)
+      lengths_[k] = std::max(lengths_[k], root.high[k] - root.low[k]);
   look_at(region.roots, Vector(region.roots.size(), kInfinity));
 }
 
@@ -44,7 +54,7 @@ BoxCuts::Piece BoxCuts::piece(Box box, double whole) const {
   const double bound =
       BoxPass(region_.net, piece.box, region_.within_boxes()).bound(weights_, lost);
   piece.bound = bound < whole ? bound : whole;  // what holds of the whole does of a part
-  piece.cut = side_to_cut(piece.box, lost);
+  piece.cut = side_to_cut(piece.box, lost, lengths_);
   for (std::size_t k = 0; k < piece.box.low.size(); ++k) piece.point.push_back(piece.box.middle(k));
   piece.point = region_.nearby(std::move(piece.point));
   piece.value = value_at(piece.point);

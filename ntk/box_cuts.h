@@ -37,8 +37,8 @@ class BoxCuts {
   void find(std::vector<Piece>& pieces);
 
   const BoxRegion& region_;
-  std::vector<double> weights_;
-  std::vector<Piece> pieces_{};  // a heap, the loosest on top
+  std::vector<double> weights_, lengths_;  // of the region's sides
+  std::vector<Piece> pieces_{};            // a heap, the loosest on top
   double found_ = -kInfinity, least_ = -kInfinity;
   std::vector<double> found_at_{};
   std::int64_t boxes_ = 0, climb_at_ = 0;

@@ -149,6 +149,10 @@ void DivisorLines::add_lost_of_square(double off, Vector& lost) const {
   double all = 0;
   for (std::size_t k = 0; k < inputs_; ++k) {
     squares[k] = dot(given_.of(k), given_.of(k), norm_.units);
+    if (norm_.eps_of_last) {
+      const double of_t = given_.of(k)[norm_.units];
+      squares[k] += static_cast<double>(norm_.units) * norm_.eps * of_t * of_t;
+    }
     all += squares[k];
   }
   for (std::size_t k = 0; k < inputs_ && all > 0; ++k) lost[k] += off * squares[k] / all;

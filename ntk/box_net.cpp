@@ -195,12 +195,22 @@ double square_of(const BoxNorm& norm, const Vector& c, double t) {
   return square;
 }
 
+// What is behind takes (x, r) to multiples of one length all alike: so r is 1 here, and x what the
+// norm puts out, which where r is 0 is its bias. Values are divided by the largest of them first,
+// so that squares stay within double.
 void keep_divisor(const BoxNorm& norm, Vector& x) {
-  const double t = norm.eps_of_last ? x.back() : 1;
+  double t = norm.eps_of_last ? x.back() : 1;
   x.resize(norm.units);
-  const double r = std::sqrt(square_of(norm, x, t));
-  for (std::size_t j = 0; j < norm.units; ++j) x[j] = x[j] * norm.gain[j] + r * norm.bias[j];
-  x.push_back(r);
+  double largest = std::abs(t) * std::sqrt(norm.eps);
+  for (const double value : x) largest = std::max(largest, std::abs(value));
+  if (largest > 0) {
+    for (double& value : x) value /= largest;
+    t /= largest;
+  }
+  const double square = square_of(norm, x, t);
+  const double inverse = square > 0 ? 1 / std::sqrt(square) : 0;
+  for (std::size_t j = 0; j < norm.units; ++j) x[j] = x[j] * inverse * norm.gain[j] + norm.bias[j];
+  x.push_back(1);
 }
 
 }  // namespace

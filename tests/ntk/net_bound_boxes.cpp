@@ -185,6 +185,46 @@ TEST_CASE("net_bound boxes: a norm with eps 0 of what may be 0, where f jumps") 
     }
 }
 
+TEST_CASE(
+    "net_bound boxes: where a norm with eps 0 has nothing to divide, f is what is behind it") {
+  for (const char* norm : {"layernorm(affine=0, eps=0)", "rmsnorm(affine=0, eps=0)"})
+    for (const std::int64_t features : {1, 2}) {
+      CAPTURE(norm);
+      CAPTURE(features);
+      const Net net(fmt::format("dense(8) {} relu dense(8) relu dense(1)", norm), features,
+                    {.seed = 5, .dtype = DType::f64, .sigma_b2 = 0});
+      copy(net.layout().member_view(net.flat(), 5, 0), Tensor::full({1}, 100, DType::f64));
+      const Interval found = scanned(net, 2001, [&](int i) {  // f is of x's direction, or of 0
+        const double at = M_PI * (i - 1000) / 1000;
+        if (i == 0) return Vector(static_cast<std::size_t>(features), 0);
+        return features == 1 ? Vector{at} : Vector{std::cos(at), std::sin(at)};
+      });
+      for (const NetBoundOptions& options :
+           {NetBoundOptions{.boxes = kBoxes}, NetBoundOptions{.within = 1e-170, .boxes = kBoxes}}) {
+        const NetBound bound = bound_net(net, options);
+        if (bound.closed) check_closed(bound, found);  // f jumps: it need not be
+        CHECK(bound.outputs[0].low <= found.low + 1e-12);
+        CHECK(bound.outputs[0].high >= found.high - 1e-12);
+        CHECK(bound.outputs[0].low > 99);  // not what 0 / 0 times anything would make of it
+      }
+    }
+}
+
+TEST_CASE("net_bound boxes: a first layer without biases leaves nothing open either") {
+  for (const char* spec : {"dense(16) layernorm relu dense(1)",
+                           "dense(16) residual(layernorm dense(16)) layernorm dense(1)"})
+    for (const std::int64_t features : {1, 2})
+      for (const std::uint64_t seed : {1, 2, 3}) {
+        CAPTURE(spec);
+        CAPTURE(features);
+        CAPTURE(seed);
+        const Net net(spec, features, {.seed = seed, .dtype = DType::f64, .sigma_b2 = 0});
+        const NetBound bound = bound_net(net, {.boxes = kBoxes});
+        CHECK(bound.closed);
+        CHECK(bound.boxes < kBoxes);
+      }
+}
+
 TEST_CASE("net_bound boxes: a norm of what cancels where two dense layers are multiplied out") {
   // W2 W1 is 0 but for its last digits, which are not those of the product in double; with eps 0
   // the norm sees nothing else.
