@@ -47,8 +47,8 @@ std::vector<Interval> ranges_of(const TrainedChoice& choice, const TrainedNet& t
   const Net& net = trained.net;
   const Examples rows = [&] {
     if (choice.data.empty()) {
-      const NamedFeatures named(names_of_features(trained.features, choice.weights), choice.weights,
-                                "");
+      const NamedFeatures named(
+          {names_of_features(trained.features, choice.weights), choice.weights}, "");
       const Table table = read_table(path, 1, named.ignored(ignored_columns(choice.ignore)));
       return named.apply_to(table) ? named.examples(table) : without_target(table);
     }
@@ -68,8 +68,11 @@ std::vector<Interval> ranges_of(const TrainedChoice& choice, const TrainedNet& t
     Interval range{x[k], x[k]};
     for (std::size_t at = k; at < x.size(); at += width)
       range = {std::min(range.low, x[at]), std::max(range.high, x[at])};
-    const double half = 0.5 * (range.high - range.low), more = half * (choice.search.widen - 1);
-    range = {range.low - more, range.high + more};
+    const double half = 0.5 * range.high - 0.5 * range.low;  // of a range as wide as double
+    if (choice.search.widen != 1) {
+      const double more = half * (choice.search.widen - 1);
+      range = {range.low - more, range.high + more};
+    }
     check(std::isfinite(range.low) && std::isfinite(range.high), "certify",
           "got the range [{}, {}] of {} in {}, wanted one within the number range", range.low,
           range.high, rows.names[k], path);

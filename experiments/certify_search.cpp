@@ -145,8 +145,6 @@ int ended(const Interrupt& interrupt, Context& context) {
   return stopped_code();
 }
 
-std::string about_text(const Standardiser& units) {
-  return units.y_mean() == 0 ? "|f(x)|" : fmt::format("|f(x) - {}|", brief(units.y_mean(), 6));
-}
+std::string about_text(const Standardiser& units) { return distance_text("f(x)", units.y_mean()); }
 
 }  // namespace keel

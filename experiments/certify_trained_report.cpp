@@ -86,7 +86,8 @@ Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, co
     json["sets"] = bound.sets;
     json["boxes"] = bound.boxes;
     json["closed"] = bound.closed;
-    json["found_over_bound"] = found.attack.largest.value / bound.largest();
+    json["found_over_bound"] =
+        bound.largest() > 0 ? found.attack.largest.value / bound.largest() : 1;  // f is 0
     json["found_of_interval"] = found.share.value;
   }
   if (choice.search.within) json["within"] = *choice.search.within;

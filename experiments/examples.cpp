@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "../nn/spec_word.h"
+
 namespace keel {
 namespace {
 
@@ -62,6 +64,7 @@ Examples gathered(const Table& table, const std::vector<std::int64_t>& features,
     for (std::int64_t col : features) examples.x.push_back(table.at(row, col));
     if (target >= 0) examples.y.push_back(table.at(row, target));
   }
+  examples.named = !table.names.empty() && unique_names(table);
   for (std::int64_t col : features)
     examples.names.push_back(table.names.empty() ? fmt::format("column {}", col + 1)
                                                  : table.names[col]);
@@ -99,19 +102,36 @@ IgnoredColumns ignored_columns(std::vector<std::string> columns) {
   };
 }
 
+IgnoredColumns ignored_if_there(std::vector<std::string> columns) {
+  return [columns = std::move(columns)](const Table& table) {
+    std::vector<std::int64_t> found;
+    for (const std::string& column : columns) {
+      std::int64_t number = 0;
+      const bool there =
+          table.names.empty() || parse_whole(column, number) ||
+          std::find(table.names.begin(), table.names.end(), column) != table.names.end();
+      if (there) found.push_back(find_column(table, column));
+    }
+    return found;
+  };
+}
+
 IgnoredColumns ignored_as_in(const Table& training, const std::string& target) {
   const std::int64_t at = find_column(training, target);
   return [&training, at](const Table& table) {
     const bool named = !table.names.empty() && !training.names.empty();
     const bool lacks_target = table.cols == training.cols - 1;
     std::vector<std::int64_t> found;
+    if (named && unique_names(table) && unique_names(training)) {
+      for (std::int64_t col = 0; col < table.cols; ++col) {
+        const auto at = std::find(training.names.begin(), training.names.end(), table.names[col]) -
+                        training.names.begin();
+        if (at == std::ssize(training.names) || training.ignores(at)) found.push_back(col);
+      }
+      return found;
+    }
     for (std::int64_t col = 0; col < training.cols; ++col) {
       if (!training.ignores(col)) continue;
-      if (named && unique_names(table) && unique_names(training)) {
-        const auto name = std::find(table.names.begin(), table.names.end(), training.names[col]);
-        if (name != table.names.end()) found.push_back(name - table.names.begin());
-        continue;
-      }
       const std::int64_t place = col - (lacks_target && col > at);
       if (place < table.cols) found.push_back(place);  // of fewer test_examples() tells
     }

@@ -14,14 +14,19 @@ struct Examples {
   std::vector<double> x;           ///< [rows, features]
   std::vector<double> y;           ///< [rows]; empty where the table has no target
   std::vector<std::string> names;  ///< one a feature: its header, or "column 3" (from 1)
+  bool named = false;              ///< whether these are a header's, in which none repeats
 };
 
 /// --ignore's columns, each a name or a number from 0, or from the end where negative. The table
 /// must have them.
 IgnoredColumns ignored_columns(std::vector<std::string> columns);
 
-/// Those of a table to be predicted whose training table is `training`: by name where both have a
-/// header, and then it may lack them; else by place, as test_examples() has it.
+/// The same, but for names that the table does not have.
+IgnoredColumns ignored_if_there(std::vector<std::string> columns);
+
+/// Those of a table to be predicted whose training table is `training`: where both have a header in
+/// which no name repeats, all columns that the other lacks or ignores; else by place, as
+/// test_examples() has it.
 IgnoredColumns ignored_as_in(const Table& training, const std::string& target);
 
 /// These columns as features, in this order, and `target` unless it is -1.

@@ -13,10 +13,13 @@ bool differ(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string feature_names(const Table& table, const Examples& examples) {
-  if (table.names.empty() || !differ(table.names)) return "";
-  return nlohmann::json(examples.names)
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string feature_names(const Examples& examples) {
+  if (!examples.named) return "";
+  try {
+    return nlohmann::json(examples.names).dump();
+  } catch (const nlohmann::json::type_error&) {  // of bytes that are no UTF-8
+    return "";
+  }
 }
 
 std::vector<std::string> names_of_features(const std::string& text, const std::string& weights) {
@@ -40,11 +43,11 @@ std::string quoted_names(const std::vector<std::string>& names) {
 }
 
 bool NamedFeatures::apply_to(const Table& table) const {
-  return !names_.empty() && !table.names.empty() && differ(table.names);
+  return !known_.names.empty() && !table.names.empty() && differ(table.names);
 }
 
 bool NamedFeatures::is_feature(const std::string& name) const {
-  return std::find(names_.begin(), names_.end(), name) != names_.end();
+  return std::find(known_.names.begin(), known_.names.end(), name) != known_.names.end();
 }
 
 std::int64_t NamedFeatures::target_in(const Table& table) const {
@@ -65,13 +68,13 @@ IgnoredColumns NamedFeatures::ignored(IgnoredColumns otherwise) const {
 
 Examples NamedFeatures::examples(const Table& table) const {
   std::vector<std::int64_t> places;
-  for (const std::string& name : names_) {
+  for (const std::string& name : known_.names) {
     const auto at = std::find(table.names.begin(), table.names.end(), name) - table.names.begin();
     if (at == std::ssize(table.names) || table.ignores(at))
       throw DataError(table.file,
                       fmt::format("line 1: {} column '{}', which is a feature of {}",
                                   at == std::ssize(table.names) ? "there is no" : "ignored",
-                                  shown(name), weights_),
+                                  shown(name), known_.file),
                       1);
     places.push_back(at);
   }
@@ -79,7 +82,7 @@ Examples NamedFeatures::examples(const Table& table) const {
   if (target >= 0 && is_feature(table.names[static_cast<std::size_t>(target)]))
     throw DataError(table.file, fmt::format("got column '{}' for the target, which is a feature of "
                                             "{}",
-                                            shown(target_), weights_));
+                                            shown(target_), known_.file));
   return gathered(table, places, target);
 }
 

@@ -12,8 +12,8 @@ namespace keel {
 /// twice: "[\"name\", ...]", a name a feature.
 inline constexpr const char* kFeaturesKey = "keel.features";
 
-/// That text; "" where names tell nothing.
-std::string feature_names(const Table& table, const Examples& examples);
+/// That text; "" where names tell nothing, or are no UTF-8, which JSON cannot hold.
+std::string feature_names(const Examples& examples);
 
 /// Its names; none where it is "". Throws DataError, naming the file `weights`, where it is none of
 /// it.
@@ -22,13 +22,19 @@ std::vector<std::string> names_of_features(const std::string& text, const std::s
 /// 'a', 'b' ...
 std::string quoted_names(const std::vector<std::string>& names);
 
+/// Features by name, and the file that calls them so, for messages; none where it says nothing.
+struct FeatureNames {
+  std::vector<std::string> names;
+  std::string file;
+};
+
 /// How a table is read whose features have these names: by them where it has a header without
 /// repetitions, so that all others may hold anything; else by place.
 class NamedFeatures {
  public:
-  /// `weights`: the file that says so; `target`: a column of the table, or "".
-  NamedFeatures(std::vector<std::string> names, std::string weights, std::string target)
-      : names_(std::move(names)), weights_(std::move(weights)), target_(std::move(target)) {}
+  /// `target`: a column of the table, or "".
+  NamedFeatures(FeatureNames known, std::string target)
+      : known_(std::move(known)), target_(std::move(target)) {}
 
   bool apply_to(const Table& table) const;
 
@@ -44,8 +50,8 @@ class NamedFeatures {
  private:
   bool is_feature(const std::string& name) const;
   std::int64_t target_in(const Table& table) const;  // -1: none
-  std::vector<std::string> names_;
-  std::string weights_, target_;
+  FeatureNames known_;
+  std::string target_;
 };
 
 }  // namespace keel

@@ -1,6 +1,7 @@
 // keel forecast: transformers that continue a series of numbers, and a proof of how far they can
 // go.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -29,8 +30,10 @@ struct ForecastChoice {
 // Nets of --weights, and the units that they see a series in.
 struct GivenNets {
   GivenNets(const SafeTensors& file, const std::string& path, const Context& context)
-      : all(std::make_shared<const Transformer>(load_transformer(file, path, context.device))),
+      : file(file),
+        all(std::make_shared<const Transformer>(load_transformer(file, path, context.device))),
         units(units_of_file(file, path, context)) {}
+  SafeTensors file;
   std::shared_ptr<const Transformer> all;
   SequenceUnits units;
 };
@@ -40,10 +43,17 @@ std::optional<GivenNets> given_nets(const ForecastChoice& choice, const Context&
   return GivenNets(read_safetensors(choice.weights), choice.weights, context);
 }
 
-Series series_of(const ForecastChoice& choice, const std::optional<GivenNets>& given) {
+Series series_of(const ForecastChoice& choice, const std::optional<GivenNets>& given,
+                 const Context& context) {
   std::vector<double> values = read_column(choice.data, choice.target);
-  const std::int64_t rows = std::ssize(values), held_out = choice.hold_out.value_or(rows / 10),
+  // Rows that nets were trained on judge nothing.
+  const std::int64_t rows = std::ssize(values),
+                     seen = given ? rows_trained_on(given->file, values) : 0,
+                     held_out = choice.hold_out.value_or(std::min(rows / 10, rows - seen)),
                      trained = rows - held_out, least = given ? 1 : choice.options.net.length + 1;
+  if (trained >= least && trained < seen)
+    context.note(fmt::format("note: of the {} rows held out, the nets of {} were trained on {}",
+                             held_out, choice.weights, std::min(seen - trained, held_out)));
   if (trained < least)
     throw DataError(
         choice.data,
@@ -59,7 +69,7 @@ struct ForecastTask {
   ForecastTask(const ForecastChoice& choice, const Context& context)
       : folder(context.options.out.empty() ? "out/forecast" : context.options.out),
         given(given_nets(choice, context)),
-        series(series_of(choice, given)) {
+        series(series_of(choice, given, context)) {
     if (!choice.save_weights.empty()) check_writable(choice.save_weights);
     std::vector<std::string> written = {choice.save_weights};
     for (const char* name : {kPredictions, kSeries, "summary.json"})
@@ -129,12 +139,15 @@ int run(ForecastChoice choice, Context& context) {
   const bool given = options.given != nullptr;
   const TextRows fits = add_fits(numbers, forecast, series, given, context),
                  facts = add_proof(numbers, forecast, series);
-  task.folder.write(kPredictions, forecast_csv(forecast, series));
-  task.folder.write(kSeries, series_csv(series));
-  if (!choice.save_weights.empty())
-    save_transformer(forecast.net, choice.save_weights, notes_of(series.units()));
+  if (!choice.save_weights.empty()) {
+    auto notes = notes_of(series.units());
+    notes.merge(note_of_training(series.values(), series.trained()));
+    save_transformer(forecast.net, choice.save_weights, notes);
+  }
   Json summary = summarise(context, numbers);
-  task.folder.write("summary.json", json_text(summary));
+  task.folder.write({{kPredictions, forecast_csv(forecast, series)},
+                     {kSeries, series_csv(series)},
+                     {"summary.json", json_text(summary)}});
   const bool draws = !choice.no_plot && (options.ahead > 0 || !series.held_out().empty());
   const std::string problem = draws ? draw("forecast", task.folder, context, summary) : "";
   if (context.options.json)
@@ -169,7 +182,8 @@ Run declare_forecast(CLI::App& app) {
                  "column that is the series: its name, or its number from 0, -1 the last")
       ->required();
   app.add_option("--hold-out", choice->hold_out,
-                 "rows at the end to be judged by, and not trained on (default: a tenth)")
+                 "rows at the end to be judged by, and not trained on (default: a tenth; of "
+                 "--weights those of it that they were not trained on)")
       ->check(check_whole(0, 1000000000));
   app.add_option("--ahead", options.ahead, "values to predict behind the last row")
       ->check(check_whole(0, 1000000))

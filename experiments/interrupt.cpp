@@ -61,7 +61,7 @@ void handle(int signal, void (*handler)(int), int flags, struct sigaction* befor
 void say_when_stopped() {
   on_terminal = isatty(STDERR_FILENO);
   struct sigaction before {};
-  for (const int signal : {SIGINT, SIGTERM})
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     handle(signal, on_signal_without_interrupt, SA_RESETHAND, &before);
 }
 
@@ -71,11 +71,13 @@ Interrupt::Interrupt() {
   stop = false;
   handle(SIGINT, on_signal, SA_RESTART, &before_int_);
   handle(SIGTERM, on_signal, SA_RESTART, &before_term_);
+  handle(SIGHUP, on_signal, SA_RESTART, &before_hup_);
 }
 
 Interrupt::~Interrupt() {
   sigaction(SIGINT, &before_int_, nullptr);
   sigaction(SIGTERM, &before_term_, nullptr);
+  sigaction(SIGHUP, &before_hup_, nullptr);
 }
 
 StopFlag Interrupt::flag() const { return &stop; }

@@ -1,6 +1,5 @@
 #include "net_inputs.h"
 
-#include "feature_names.h"
 #include "npy.h"
 
 namespace keel {
@@ -26,12 +25,12 @@ Examples array_inputs(const std::string& path, const char* command) {
 }
 
 Examples table_inputs(const std::string& path, const std::string& target,
-                      const std::vector<std::string>& ignore, const SafeTensors& file,
-                      const std::string& weights, const Context& context) {
-  const NamedFeatures named(names_of_features(file, weights), weights, target);
-  const Table table = read_table(path, 1, named.ignored(ignored_columns(ignore)));
+                      const IgnoredColumns& ignored, const FeatureNames& known,
+                      const Context& context) {
+  const NamedFeatures named(known, target);
+  const Table table = read_table(path, 1, named.ignored(ignored));
   if (!named.apply_to(table)) {
-    if (file.metadata.contains(kFeaturesKey))
+    if (!known.names.empty())
       context.note(fmt::format(
           "note: {} {}: features are taken in their order", path,
           table.names.empty() ? "has no header" : "has a header in which names repeat"));
@@ -40,7 +39,7 @@ Examples table_inputs(const std::string& path, const std::string& target,
   Examples examples = named.examples(table);
   if (const std::string others = named.others(table); !others.empty())
     context.note(
-        fmt::format("note: {}: no features of {}, and left out: {}", path, weights, others));
+        fmt::format("note: {}: no features of {}, and left out: {}", path, known.file, others));
   return examples;
 }
 

@@ -8,6 +8,7 @@
 #include "../nn/safetensors.h"
 #include "command.h"
 #include "examples.h"
+#include "feature_names.h"
 #include "standardiser.h"
 
 namespace keel {
@@ -16,12 +17,12 @@ namespace keel {
 /// another, with the command's name.
 Examples array_inputs(const std::string& path, const char* command);
 
-/// The rows of a table, with y where `target` is not "". By the names that `file`, read from
-/// `weights`, has of its features, where the table has a header without repetitions; else in the
-/// table's order, with a note where the file has names. Throws DataError.
+/// The rows of a table, with y where `target` is not "". By the names that are `known` of its
+/// features, where the table has a header without repetitions, and then all other columns may hold
+/// anything; else in the table's order, with a note where names are known. Throws DataError.
 Examples table_inputs(const std::string& path, const std::string& target,
-                      const std::vector<std::string>& ignore, const SafeTensors& file,
-                      const std::string& weights, const Context& context);
+                      const IgnoredColumns& ignored, const FeatureNames& known,
+                      const Context& context);
 
 /// What the file calls its nets' features; nothing where it does not. Throws DataError where that
 /// is no list of names.

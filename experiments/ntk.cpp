@@ -24,12 +24,25 @@ struct NtkChoice {
   std::vector<std::string> ignore{};
 };
 
-// What is no .npy is a table.
-Examples read_inputs(const std::string& path, const NtkChoice& choice,
-                     const std::optional<SafeTensors>& weights, const Context& context) {
-  if (path.ends_with(".npy")) return array_inputs(path, "ntk");
-  return table_inputs(path, "", choice.ignore, weights.value_or(SafeTensors{}),
-                      choice.kernel.weights, context);
+struct Inputs {
+  Examples first, second;
+};
+
+// What is no .npy is a table, whose features go by the names that the weights have of them or, of
+// the second table, the first one.
+Inputs read_inputs(const NtkChoice& choice, const std::optional<SafeTensors>& weights,
+                   const Context& context) {
+  FeatureNames names{
+      weights ? names_of_features(*weights, choice.kernel.weights) : std::vector<std::string>(),
+      choice.kernel.weights};
+  const auto read = [&](const std::string& path, const IgnoredColumns& ignored) {
+    if (path.ends_with(".npy")) return array_inputs(path, "ntk");
+    return table_inputs(path, "", ignored, names, context);
+  };
+  const Examples first = read(choice.x1, ignored_columns(choice.ignore));
+  if (choice.x2.empty()) return {first, first};
+  if (names.names.empty() && first.named) names = {first.names, choice.x1};
+  return {first, read(choice.x2, ignored_if_there(choice.ignore))};
 }
 
 Tensor infinite(const NtkChoice& choice, const Tensor& x1, const Tensor& x2, const Context& context,
@@ -95,9 +108,7 @@ int run_ntk(NtkChoice choice, Context& context) {
   if (!choice.kernel.infinite() && choice.output != "ntk")
     throw UsageError("usage", "--kernel nngp is for --mode infinite");
   OutputFolder folder(context.options.out.empty() ? "out/ntk" : context.options.out);
-  const Examples rows1 = read_inputs(choice.x1, choice, weights, context),
-                 rows2 =
-                     choice.x2.empty() ? rows1 : read_inputs(choice.x2, choice, weights, context);
+  const auto [rows1, rows2] = read_inputs(choice, weights, context);
   check<ShapeError>(rows1.features == rows2.features, "ntk",
                     "{} has {} features and {} has {}, wanted as many", choice.x1, rows1.features,
                     choice.x2, rows2.features);

@@ -27,9 +27,9 @@ struct PredictChoice {
 };
 
 Examples examples_of(const PredictChoice& choice, const SafeTensors& file, const Context& context) {
-  return choice.x.empty() ? table_inputs(choice.data, choice.target, choice.ignore, file,
-                                         choice.weights, context)
-                          : array_inputs(choice.x, "predict");
+  if (!choice.x.empty()) return array_inputs(choice.x, "predict");
+  return table_inputs(choice.data, choice.target, ignored_columns(choice.ignore),
+                      {names_of_features(file, choice.weights), choice.weights}, context);
 }
 
 /// Of every net of the file: [rows, outputs], in y's own units, float64 on the CPU.

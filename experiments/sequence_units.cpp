@@ -3,12 +3,21 @@
 #include <cmath>
 #include <optional>
 
+#include "../nn/checkpoint.h"
+#include "../nn/spec_word.h"
 #include "output.h"
 
 namespace keel {
 namespace {
 
-constexpr const char *kCentreKey = "keel.centre", *kScaleKey = "keel.scale";
+constexpr const char *kCentreKey = "keel.centre", *kScaleKey = "keel.scale",
+                     *kTrainedOnKey = "keel.trained_on";
+
+// "259 0123456789abcdef"
+std::string trained_on_text(const std::vector<double>& values, std::int64_t trained) {
+  const std::vector<double> seen(values.begin(), values.begin() + trained);
+  return fmt::format("{} {}", trained, fingerprint(Tensor::from(seen, {trained})));
+}
 
 }  // namespace
 
@@ -48,6 +57,20 @@ SequenceUnits units_of_file(const SafeTensors& file, const std::string& path,
   check(*scale > 0 && std::isnormal(*scale), "transformer", "{}: got {} for {}, wanted more than 0",
         path, *scale, kScaleKey);
   return {*centre, *scale};
+}
+
+std::map<std::string, std::string> note_of_training(const std::vector<double>& values,
+                                                    std::int64_t trained) {
+  return {{kTrainedOnKey, trained_on_text(values, trained)}};
+}
+
+std::int64_t rows_trained_on(const SafeTensors& file, const std::vector<double>& values) {
+  const auto found = file.metadata.find(kTrainedOnKey);
+  if (found == file.metadata.end()) return 0;
+  const std::string count = found->second.substr(0, found->second.find(' '));
+  std::int64_t trained = 0;
+  if (!parse_whole(count, trained) || trained < 1 || trained > std::ssize(values)) return 0;
+  return found->second == trained_on_text(values, trained) ? trained : 0;
 }
 
 }  // namespace keel

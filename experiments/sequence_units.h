@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,5 +29,14 @@ std::map<std::string, std::string> notes_of(const SequenceUnits& units);
 /// keel::Error where it names one alone, or they are no numbers that can be used.
 SequenceUnits units_of_file(const SafeTensors& file, const std::string& path,
                             const Context& context);
+
+/// For a file's metadata, of nets that were trained on the first `trained` of these values: how
+/// many, and their fingerprint.
+std::map<std::string, std::string> note_of_training(const std::vector<double>& values,
+                                                    std::int64_t trained);
+
+/// How many of these values, from the first, the nets of that file were trained on: 0 where it does
+/// not say, or names others.
+std::int64_t rows_trained_on(const SafeTensors& file, const std::vector<double>& values);
 
 }  // namespace keel

@@ -43,6 +43,11 @@ std::string brief_outward(double value, int digits, double side) {
   return text;
 }
 
+std::string distance_text(const std::string& f, double about, int digits) {
+  if (about == 0) return "|" + f + "|";
+  return fmt::format("|{} {} {}|", f, about < 0 ? "+" : "-", brief(std::abs(about), digits));
+}
+
 std::string brief(double value, double half_width, int digits) {
   const std::string text = brief(value, digits);
   return std::isfinite(half_width) ? text + " +- " + fmt::format("{:.2g}", half_width) : text;

@@ -173,7 +173,7 @@ int run_train(const TrainChoice& choice, Context& context) {
   if (!choice.save_weights.empty()) {
     std::map<std::string, std::string> notes = {{kStandardiseKey, choice.standardise}};
     if (choice.standardise != "none") notes[kColumnsKey] = task.standardiser.columns();
-    if (const std::string names = feature_names(task.table, task.training); !names.empty())
+    if (const std::string names = feature_names(task.training); !names.empty())
       notes[kFeaturesKey] = names;
     save_weights(net, choice.save_weights, notes);
     if (task.net.mixes_rows())
@@ -202,8 +202,8 @@ int run_train(const TrainChoice& choice, Context& context) {
   }
   std::vector<std::vector<std::string>> table = {{"", "rows", "RMSE", "R^2"}};
   const bool ensemble = choice.seeds > 1;
-  add_fit(numbers, table, "train", fit_of(at_training, task.training.y),
-          static_cast<std::size_t>(task.training.rows), ensemble);
+  const Fit fit = fit_of(at_training, task.training.y);
+  add_fit(numbers, table, "train", fit, static_cast<std::size_t>(task.training.rows), ensemble);
   MemberRows at_test;
   if (!choice.test.empty()) {
     at_test = predict(net, task.standardiser, task.test, choice.test);
@@ -213,6 +213,11 @@ int run_train(const TrainChoice& choice, Context& context) {
       add_fit(numbers, table, "test", fit_of(at_test, task.test.y),
               static_cast<std::size_t>(task.test.rows), ensemble);
   }
+  if (fit.r2.mean < 0)
+    context.note(
+        fmt::format("note: R^2 is below 0: the mean of the rows that it was trained on "
+                    "says more of them; try {}more --epochs or another --lr",
+                    choice.standardise == "xy" ? "" : "--standardise xy, "));
   if (!choice.save.empty())
     write_file(choice.save, predictions_csv(choice.test.empty() ? at_training : at_test, seeds));
   const Json summary = summarise(context, numbers);

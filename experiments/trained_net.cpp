@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../nn/batch_norm_fold.h"
+#include "../nn/checkpoint.h"
 #include "../nn/weights.h"
 #include "../nn/weights_reader.h"
 #include "feature_names.h"
@@ -20,13 +21,13 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& file, const std::s
                    [](const LayerSpec& word) { return word.kind == LayerKind::dense; }) -
       spec.begin());
   const std::string name = layer_names(spec, modules)[layer] + ".weight";
-  check(content.find("member0." + name) == nullptr, "certify",
+  check(content.find("member0." + name) == nullptr, "weights",
         "{} holds an ensemble, wanted one net: --member S, or keel train --seeds 1", path);
   const ParameterInFile first = find_parameter(content, name);
   if (!first.tensor) {
     std::set<std::string> all = file.names();  // whole
     all.insert(file.left_out.begin(), file.left_out.end());
-    fail("certify", "{} has no '{}' but {}; {}", path, name, quoted(all),
+    fail("weights", "{} has no '{}' but {}; {}", path, name, quoted(all),
          modules.empty()
              ? "wanted a torch.nn.Sequential's names, where a layer without weights, "
                "as Flatten, is the word 'identity'; or name the modules: --modules"
@@ -37,7 +38,7 @@ std::int64_t input_width(const Spec& spec, const SafeTensors& file, const std::s
   const Shape& shape = first.tensor->shape();
   const std::int64_t out = first.transposed ? 1 : 0;
   check<ShapeError>(
-      shape.rank() == 2 && shape[out] == width && shape[1 - out] > 0, "certify",
+      shape.rank() == 2 && shape[out] == width && shape[1 - out] > 0, "weights",
       "{}: '{}' has shape {}, wanted {}", path, first.name, shape,
       first.transposed ? fmt::format("[inputs, {}]", width) : fmt::format("[{}, inputs]", width));
   return shape[1 - out];
@@ -92,6 +93,10 @@ std::string member_name(std::int64_t s) { return fmt::format("member{}.", s); }
 }  // namespace
 
 std::string net_of(const std::string& given, const SafeTensors& file, const std::string& path) {
+  check(!is_checkpoint(file), "weights",
+        "{} is the checkpoint of a training, wanted weights: keel train --resume --save-weights "
+        "FILE writes them",
+        path);
   if (!given.empty()) return given;
   const auto written = file.metadata.find(kNetKey);
   if (written == file.metadata.end())
@@ -131,7 +136,7 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
   const auto written = file.metadata.find(kStandardiseKey);
   // Units that the net was not trained in would make another function of it.
   if (!standardise.empty() && written != file.metadata.end())
-    check(written->second == standardise, "certify",
+    check(written->second == standardise, "weights",
           "{} is of a net that keel trained with --standardise {}, got {}", path,
           shown(written->second), standardise);
 

@@ -18,7 +18,7 @@ struct TrainedNet {
 };
 
 /// SPEC: what was given or, where that is "", what save_weights() wrote into the file. Throws
-/// UsageError where it wrote none.
+/// UsageError where it wrote none, and keel::Error of a checkpoint.
 std::string net_of(const std::string& given, const SafeTensors& file, const std::string& path);
 
 /// How many nets the file holds: more than one where keel trained an ensemble.

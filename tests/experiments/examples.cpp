@@ -117,6 +117,8 @@ TEST_CASE("ignored columns may hold anything, and are no features, in both table
     CAPTURE(text);
     CHECK(tested(text).x == Values{7, 8});
   }
+  // Columns that training has not may hold anything, too.
+  CHECK(tested("b,more,a\n8,text,7\n").x == Values{7, 8});
   CHECK(message_of<DataError>([&] { tested("7,8\n"); }) ==
         "test.csv: got 2 columns, wanted the 5 of train.csv, with or without the target");
 }

@@ -82,6 +82,56 @@ TEST_CASE("forecast of weights: a value is enough to go on from, none is not") {
                        ": got 1 rows, of which 1 are held out, wanted at least 1 to go on from\n");
 }
 
+TEST_CASE("forecast of weights: rows that the nets were trained on judge nothing") {
+  const Kept kept;
+  REQUIRE(kept.again({}).code == 0);
+  const auto trained = kept.data.summary("before")["train_rows"].get<std::int64_t>();
+  REQUIRE(trained < kRows - kRows / 10);
+  CHECK(kept.data.summary("after")["held_out_rows"] == kRows / 10);
+  const Ran more = kept.again({"--hold-out", fmt::format("{}", kRows - trained + 3)});
+  REQUIRE(more.code == 0);
+  CHECK(
+      more.err.starts_with(fmt::format("note: of the {} rows held out, the nets of {} were "
+                                       "trained on 3\n",
+                                       kRows - trained + 3, kept.weights)));
+  // All of it: nothing is left to judge by, unless the table has grown, or is another one.
+  REQUIRE(run_keel({"forecast",
+                    "--data",
+                    kept.data.table,
+                    "--target",
+                    "level",
+                    "--hold-out",
+                    "0",
+                    "--length",
+                    "6",
+                    "--width",
+                    "8",
+                    "--heads",
+                    "2",
+                    "--hidden",
+                    "16",
+                    "--steps",
+                    "5",
+                    "--device",
+                    "cpu",
+                    "--out",
+                    kept.data.folder / "all",
+                    "--no-plot",
+                    "--save-weights",
+                    kept.weights})
+              .code == 0);
+  REQUIRE(kept.again({}).code == 0);
+  CHECK(kept.data.summary("after")["held_out_rows"] == 0);
+  const std::string grown =
+      kept.data.folder.file("grown.csv", series_text() + "120,3\n121,5\n122,4\n");
+  REQUIRE(kept.again({}, "after", grown).code == 0);
+  CHECK(kept.data.summary("after")["held_out_rows"] == 3);
+  std::string other = series_text();
+  other.replace(other.rfind(','), std::string::npos, ",77\n");
+  REQUIRE(kept.again({}, "after", kept.data.folder.file("other.csv", other)).code == 0);
+  CHECK(kept.data.summary("after")["held_out_rows"] == kRows / 10);
+}
+
 TEST_CASE("forecast of weights: refusals are one line, and leave nothing") {
   const Kept kept;
   const auto said = [&](const std::vector<std::string>& more, int code) {

@@ -93,6 +93,32 @@ TEST_CASE("ntk: a table's rows are inputs, too, and columns of it may be left ou
   CHECK(kernel({"--x1", folder / "x.npy", "--x2", folder.file("b.txt", bare)}) == wanted);
 }
 
+TEST_CASE("ntk: features of two tables go by name, those of a table without names by place") {
+  const TemporaryFolder folder;
+  const std::string first = folder.file("first.csv", "a,b\n1,2\n3,-4\n"),
+                    turned = folder.file("turned.csv", "note,b,a\nx,2,1\ny,-4,3\n"),
+                    bare = folder.file("bare.csv", "1,2\n3,-4\n"),
+                    other = folder.file("other.csv", "a,c\n1,2\n3,-4\n");
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"ntk", "--net", kNet, "--save", folder / "k.npy", "--out",
+                               folder / "out", "--device", "cpu", "--x1"});
+    return run_keel(more);
+  };
+  const auto kernel = [&] { return read_npy(folder / "k.npy").to_vector<double>(); };
+  REQUIRE(run({first}).code == 0);
+  const auto wanted = kernel();
+  REQUIRE(run({first, "--x2", turned}).code == 0);
+  CHECK(kernel() == wanted);
+  REQUIRE(run({turned, "--ignore", "note", "--x2", first}).code == 0);
+  CHECK(kernel() == wanted);
+  const Ran by_place = run({first, "--x2", bare});
+  CHECK(by_place.err == "note: " + bare + " has no header: features are taken in their order\n");
+  CHECK(kernel() == wanted);
+  CHECK(run({first, "--x2", other}).err ==
+        "keel: " + other + ": line 1: there is no column 'b', which is a feature of " + first +
+            "\n");
+}
+
 TEST_CASE("ntk: of an ensemble's weights no kernel is made") {
   const TemporaryFolder folder;
   save_weights(Net(kNet, 1, {.members = 3}), folder / "w.safetensors");

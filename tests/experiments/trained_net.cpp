@@ -240,7 +240,7 @@ TEST_CASE("certify and ntk: a module's own names, in the SPEC's order") {
   Ran ran = certify(named, {});
   CHECK(ran.code == 1);
   CHECK(ran.err ==
-        fmt::format("keel: certify: {} has no '0.weight' but 'fc1.bias', 'fc1.weight', "
+        fmt::format("keel: weights: {} has no '0.weight' but 'fc1.bias', 'fc1.weight', "
                     "'head.bias', 'head.weight', 'norm.bias', 'norm.weight'; wanted a "
                     "torch.nn.Sequential's names, where a layer without weights, as Flatten, is "
                     "the word 'identity'; or name the modules: --modules\n",
