@@ -43,8 +43,8 @@ figures:
 
 # The protein data of the UCI archive (DOI 10.24432/C5QW3H): make table1 DATA=folder-of-CASP.csv
 table1:
-	@[ -f "$(DATA)" ] || [ -f "$(DATA)/CASP.csv" ] || { \
-	  echo "make table1 DATA=PATH: got '$(DATA)', wanted CASP.csv, or the folder that holds it" >&2; exit 2; }
+	@[ -f "$(DATA)" ] || [ -f "$(DATA)/CASP.csv" ] || [ -f "$(DATA)/CASP.txt" ] || { \
+	  echo "make table1 DATA=PATH: got '$(DATA)', wanted CASP.csv or CASP.txt, or the folder that holds it" >&2; exit 2; }
 	@cmake/setup.sh --plot --table1
 	@$(MAKE) --no-print-directory build PRESET=default
 	$(KEEL) reproduce table1 --data "$(DATA)" --out table1 --resume

@@ -145,6 +145,6 @@ int ended(const Interrupt& interrupt, Context& context) {
   return stopped_code();
 }
 
-std::string about_text(const Standardiser& units) { return distance_text("f(x)", units.y_mean()); }
+std::string about_text(const Standardiser& units) { return text_about("f(x)", units.y_mean()); }
 
 }  // namespace keel

@@ -23,7 +23,7 @@ std::optional<Interval> hull_of(const std::vector<SequenceBound>& members) {
 TextRows add_bounds(Json& numbers, const std::vector<SequenceBound>& of_members,
                     const std::vector<std::uint64_t>& seeds, const SequenceUnits& units) {
   const auto [centre, scale] = units;
-  const std::string about = distance_text("f", centre);
+  const std::string about = text_about("f", centre);
   const auto place_json = [&](std::size_t member, const Found& found) {
     return Json{{"seed", seeds[member]}, {"sequence", units.own(found.x)}};
   };

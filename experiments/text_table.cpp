@@ -43,7 +43,7 @@ std::string brief_outward(double value, int digits, double side) {
   return text;
 }
 
-std::string distance_text(const std::string& f, double about, int digits) {
+std::string text_about(const std::string& f, double about, int digits) {
   if (about == 0) return "|" + f + "|";
   return fmt::format("|{} {} {}|", f, about < 0 ? "+" : "-", brief(std::abs(about), digits));
 }

@@ -18,7 +18,7 @@ std::string brief(double value, int digits = 3);
 std::string brief_outward(double value, int digits, double side);
 
 /// "|f|" for "f" about 0, "|f - 3|" and "|f + 3|" about 3 and -3, to `digits` digits.
-std::string distance_text(const std::string& f, double about, int digits = 6);
+std::string text_about(const std::string& f, double about, int digits = 6);
 
 /// "0.51 +- 0.02"; without the interval where there is none.
 std::string brief(double value, double half_width, int digits);

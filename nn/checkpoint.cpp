@@ -63,8 +63,11 @@ std::string net_text(const Net& net) {
 }
 
 std::string training_text(const StepOptions& options) {
-  return fmt::format("{}, batch {}, shuffle seed {}", optimiser_text(options.optimiser),
-                     options.batch, options.shuffle_seed);
+  std::string text = fmt::format("{}, batch {}, shuffle seed {}", optimiser_text(options.optimiser),
+                                 options.batch, options.shuffle_seed);
+  // A GPU's order of sums follows from it.
+  if (options.sharers != 1) text += fmt::format(", {} that share the GPU", options.sharers);
+  return text;
 }
 
 std::string fingerprint(const Tensor& x) {

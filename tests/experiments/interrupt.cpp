@@ -11,20 +11,23 @@ namespace keel {
 namespace {
 
 TEST_CASE("interrupt: one wish sent twice raises the flag, and what was there before comes back") {
-  struct sigaction before {
-  }, after{};
-  sigaction(SIGTERM, nullptr, &before);
-  {
-    const Interrupt interrupt;
-    CHECK_FALSE(interrupt.flag()->load());
-    std::raise(SIGTERM);
-    std::raise(SIGTERM);
-    CHECK(interrupt.flag()->load());
-    CHECK(stopped_code() == 143);  // as a shell has it of one that SIGTERM ended
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    CAPTURE(signal);
+    struct sigaction before {
+    }, after{};
+    sigaction(signal, nullptr, &before);
+    {
+      const Interrupt interrupt;
+      CHECK_FALSE(interrupt.flag()->load());
+      std::raise(signal);
+      std::raise(signal);
+      CHECK(interrupt.flag()->load());
+      CHECK(stopped_code() == 128 + signal);  // as a shell has it of one that the signal ended
+    }
+    CHECK_FALSE(Interrupt().flag()->load());
+    sigaction(signal, nullptr, &after);
+    CHECK((after.sa_handler == before.sa_handler));  // doctest cannot print them
   }
-  CHECK_FALSE(Interrupt().flag()->load());
-  sigaction(SIGTERM, nullptr, &after);
-  CHECK((after.sa_handler == before.sa_handler));  // doctest cannot print them
 }
 
 TEST_CASE("interrupt: who was started to ignore a signal goes on ignoring it") {
