@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../core/each_in_parallel.h"
 #include "../core/threads.h"
 #include "cpu_gemm_tile.h"
 
@@ -216,9 +217,12 @@ void in_parts(double work, int64_t size, int64_t unit, F f) {
           ? 1
           : std::max<int64_t>(1, std::min({worth, units, static_cast<int64_t>(thread_count())}));
   if (parts == 1) return f(0, size);
+  Problem problem;  // no memory to pack operands in, say
 #pragma omp parallel for schedule(static)
   for (int64_t part = 0; part < parts; ++part)
-    f(units * part / parts * unit, std::min(size, units * (part + 1) / parts * unit));
+    problem.keep(
+        [&] { f(units * part / parts * unit, std::min(size, units * (part + 1) / parts * unit)); });
+  problem.rethrow();
 }
 
 /// c's elements lie c_row and c_col apart.

@@ -1,8 +1,8 @@
 #include "blocked_gradient.h"
 
 #include <algorithm>
-#include <exception>
 
+#include "../core/each_in_parallel.h"
 #include "../core/threads.h"
 #include "../kernels/gradient_sink.h"
 #include "../kernels/mse.h"
@@ -77,23 +77,16 @@ double BlockedGradient::run(const Tensor& x, const Tensor& y) {
     shares_ = Tensor::empty({runs, gradients_.elements()}, gradients_.dtype());
   losses_.assign(static_cast<std::size_t>(runs), 0);
   if (workers_.size() < static_cast<std::size_t>(thread_count())) workers_.resize(thread_count());
-  std::exception_ptr problem;  // must not leave a parallel region
-#pragma omp parallel for schedule(dynamic) if (runs > 1)
-  for (std::int64_t run = 0; run < runs; ++run) {
-    try {
-      const std::int64_t first = blocks * run / runs, last = blocks * (run + 1) / runs;
-      for (std::int64_t block = first; block < last; ++block) {
-        const std::int64_t begin = block * block_rows_, end = std::min(begin + block_rows_, n);
-        losses_[run] += worker().run(x.slice(begin, end), y.slice(begin, end),
-                                     static_cast<double>(end - begin) / static_cast<double>(n),
-                                     block == first, shares_[run]);
-      }
-    } catch (...) {
-#pragma omp critical(keel_blocked_gradient)
-      if (!problem) problem = std::current_exception();
+  each_in_parallel(static_cast<std::size_t>(runs), [&](std::size_t i) {
+    const auto run = static_cast<std::int64_t>(i);
+    const std::int64_t first = blocks * run / runs, last = blocks * (run + 1) / runs;
+    for (std::int64_t block = first; block < last; ++block) {
+      const std::int64_t begin = block * block_rows_, end = std::min(begin + block_rows_, n);
+      losses_[i] += worker().run(x.slice(begin, end), y.slice(begin, end),
+                                 static_cast<double>(end - begin) / static_cast<double>(n),
+                                 block == first, shares_[run]);
     }
-  }
-  if (problem) std::rethrow_exception(problem);
+  });
   add_up(runs);
   double loss = 0;
   for (double part : losses_) loss += part;

@@ -8,6 +8,7 @@
 #include "../../core/threads.h"
 #include "../../kernels/gradient_sink.h"
 #include "../../kernels/mse.h"
+#include "../../nn/flush_denormals.h"
 #include "../bits.h"
 #include "../message_of.h"
 #include "small_training.h"
@@ -244,4 +245,25 @@ TEST_CASE("train: bad input") {
   CHECK(message(net, data.x, data.y, {.optimiser = AdamOptions{.lr = -1}}) ==
         "adam: got lr -1, beta1 0.9, beta2 0.999, eps 1e-08, wanted lr, eps >= 0 and betas in [0, "
         "1)");
+}
+
+TEST_CASE("train: denormal numbers are flushed on all threads that ops share, and on none later") {
+#if defined(__SSE2__) || defined(__aarch64__)
+  const auto kept = [] {  // on how many threads a denormal times 1 is not 0
+    int count = 0;
+#pragma omp parallel reduction(+ : count)
+    {
+      volatile float denormal = 1e-40f, one = 1;
+      count += denormal * one != 0;
+    }
+    return count;
+  };
+  const int threads = thread_count();
+  CHECK(kept() == threads);
+  {
+    const FlushDenormalsEverywhere flush;
+    CHECK(kept() == 0);
+  }
+  CHECK(kept() == threads);
+#endif
 }
