@@ -1,6 +1,7 @@
 #include "regression_task.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "feature_names.h"
 #include "net_inputs.h"
@@ -29,16 +30,11 @@ std::optional<SafeTensors> completed(RegressionChoice& choice) {
   return weights;
 }
 
-// The net takes features in the order of its training.
-void check_names(const SafeTensors& weights, const RegressionChoice& choice, const Table& table,
-                 const Examples& training) {
-  const std::vector<std::string> wanted = names_of_features(weights, choice.kernel.weights);
-  if (wanted.empty() || table.names.empty() || training.names == wanted) return;
-  throw DataError(
-      choice.data,
-      fmt::format("line 1: got the features {}, wanted those of {}: {}",
-                  quoted_names(training.names), choice.kernel.weights, quoted_names(wanted)),
-      1);
+// The names that the weights have of their net's features.
+NamedFeatures named_by(const std::optional<SafeTensors>& weights, const RegressionChoice& choice) {
+  if (!weights) return {{}, choice.target};
+  return {{names_of_features(*weights, choice.kernel.weights), choice.kernel.weights},
+          choice.target};
 }
 
 std::string plan_line(const MemoryPlan& plan, std::int64_t rows) {
@@ -81,27 +77,42 @@ RegressionTask::RegressionTask(const RegressionChoice& choice,
                                const std::optional<SafeTensors>& weights, const Context& context)
     : choice_(choice),
       context_(context),
-      table_(read_table(choice.data, 1, ignored_columns(choice.ignore))),
-      training_(training_examples(table_, choice.target)),
+      named_(named_by(weights, choice)),
+      table_(read_table(choice.data, 1, named_.ignored(ignored_columns(choice.ignore)))),
+      training_(as_the_net_takes_them(training_examples(table_, choice.target))),
       standardiser_(parse_standardise(choice.standardise), training_) {
   const Spec spec = parse_spec(choice.kernel.net);
   check(spec.back().width == 1, "net", "got a net of {} outputs, wanted dense(1) at its end",
         spec.back().width);
   kernel_ = make_kernel(choice.kernel, training_.features, weights, context);
-  if (weights) {
-    check_names(*weights, choice, table_, training_);
-    if (!standardise_of(*weights).empty())
-      standardiser_ = standardiser_.with_x_of(
-          units_of_weights(*weights, choice.kernel.weights, training_.features));
-  }
+  if (weights && !standardise_of(*weights).empty())
+    standardiser_ = standardiser_.with_x_of(
+        units_of_weights(*weights, choice.kernel.weights, training_.features));
   for (std::int64_t feature : standardiser_.constant_features())
     context.note(
         fmt::format("note: feature {} never changes in {}", training_.names[feature], choice.data));
 }
 
+// Where the table has names, and the weights, too: in the order of these.
+Examples RegressionTask::as_the_net_takes_them(Examples examples) const {
+  if (!named_.apply_to(table_)) return examples;
+  const std::vector<std::string> wanted = named_.examples(table_).names;
+  const std::vector<std::string> had = training_examples(table_, choice_.target).names;
+  std::vector<std::size_t> place;
+  for (const std::string& name : wanted)
+    place.push_back(
+        static_cast<std::size_t>(std::find(had.begin(), had.end(), name) - had.begin()));
+  const auto features = static_cast<std::size_t>(examples.features);
+  Examples moved = examples;
+  for (std::size_t i = 0; i < examples.x.size(); ++i)
+    moved.x[i] = examples.x[i / features * features + place[i % features]];
+  for (std::size_t k = 0; k < features; ++k) moved.names[k] = examples.names[place[k]];
+  return moved;
+}
+
 Examples RegressionTask::test(const std::string& file) const {
   const Table rows = read_table(file, 1, ignored_as_in(table_, choice_.target));
-  const Examples test = test_examples(rows, table_, choice_.target);
+  const Examples test = as_the_net_takes_them(test_examples(rows, table_, choice_.target));
   if (const std::string line = order_note(rows, table_); !line.empty()) context_.note(line);
   if (!choice_.kernel.infinite()) return test;  // whose points are Jacobians
   try {

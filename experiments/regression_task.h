@@ -8,6 +8,7 @@
 
 #include "../ntk/regression.h"
 #include "examples.h"
+#include "feature_names.h"
 #include "kernel_choice.h"
 #include "standardiser.h"
 #include "watch.h"
@@ -31,6 +32,7 @@ class RegressionTask {
   RegressionTask(RegressionChoice& choice, const Context& context);
 
   const Table& table() const { return table_; }
+  /// Its features, where it and the weights have names, in the order of the weights'.
   const Examples& training() const { return training_; }
   const Standardiser& standardiser() const { return standardiser_; }
   const std::shared_ptr<const Kernel>& kernel() const { return kernel_; }
@@ -51,9 +53,11 @@ class RegressionTask {
  private:
   RegressionTask(const RegressionChoice& choice, const std::optional<SafeTensors>& weights,
                  const Context& context);
+  Examples as_the_net_takes_them(Examples examples) const;
 
   const RegressionChoice& choice_;
   const Context& context_;
+  NamedFeatures named_;
   Table table_;
   Examples training_;
   Standardiser standardiser_;

@@ -107,6 +107,47 @@ TEST_CASE("regress: of weights that keel trained x is in the units of their trai
   CHECK(json_of(net.folder / "out/summary.json")["net"] == spec);
 }
 
+TEST_CASE("regress: of weights that keel trained features go by their names, in both tables") {
+  const Trained net("dense(4) layernorm relu dense(1)", "x");
+  const std::string saved = net.folder / "p.csv";
+  const auto predicted = [&](const std::string& data, const std::string& test) {
+    CHECK(run_keel({"regress",
+                    "--mode",
+                    "empirical",
+                    "--weights",
+                    net.weights,
+                    "--target",
+                    "y",
+                    "--data",
+                    data,
+                    "--test",
+                    test,
+                    "--ridge",
+                    "0.1",
+                    "--save",
+                    saved,
+                    "--out",
+                    net.folder / "out",
+                    "--device",
+                    "cpu",
+                    "--quiet"})
+              .code == 0);
+    return content_of(saved);
+  };
+  const std::string plain = net.folder.file("p1.csv", "a,b,y\n1,2,3\n4,-5,6\n0,1,2\n"),
+                    swapped = net.folder.file("p2.csv", "note,b,y,a\nu,2,3,1\nv,-5,6,4\nw,1,2,0\n"),
+                    test = net.folder.file("new.csv", kTwoRows),
+                    turned = net.folder.file("turned.csv", "b,more,a\n-1,x,0.5\n0.25,y,2\n");
+  const std::string wanted = predicted(plain, test);
+  CHECK(predicted(plain, turned) == wanted);
+  CHECK(predicted(swapped, test) == wanted);
+  CHECK(predicted(swapped, turned) == wanted);
+  // By place: of the table that is trained on, whatever the order of the weights.
+  const std::string by_place = net.folder.file("bare.csv", "-1,0.5\n0.25,2\n"),
+                    two = net.folder.file("p3.csv", "b,y,a\n2,3,1\n-5,6,4\n1,2,0\n");
+  CHECK(predicted(two, by_place) == wanted);
+}
+
 TEST_CASE("ntk and regress: units and names of weights that do not fit are refused") {
   const Trained net("dense(4) layernorm relu dense(1)", "x");
   const auto refused = [&](std::vector<std::string> more, const std::string& what) {
@@ -128,9 +169,10 @@ TEST_CASE("ntk and regress: units and names of weights that do not fit are refus
   refused(of(net.table, {"--standardise", "none"}),
           "standardise: " + net.weights +
               " is of a net that keel trained with --standardise x, got none");
-  const std::string swapped = net.folder.file("s.csv", "b,a,y\n1,2,3\n4,5,6\n");
-  refused(of(swapped), swapped + ": line 1: got the features 'b', 'a', wanted those of " +
-                           net.weights + ": 'a', 'b'");
+  const std::string swapped = net.folder.file("s.csv", "b,a,y\n1,2,3\n4,5,6\n"),
+                    lacking = net.folder.file("l.csv", "c,a,y\n1,2,3\n4,5,6\n");
+  refused(of(lacking),
+          lacking + ": line 1: there is no column 'b', which is a feature of " + net.weights);
   const std::string transformer = net.folder / "t.safetensors";
   save_transformer(Transformer({.length = 3, .width = 4, .hidden = 4, .seeds = {1}}), transformer);
   refused({"ntk", "--weights", transformer, "--x1", swapped},
