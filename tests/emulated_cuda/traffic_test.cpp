@@ -55,6 +55,7 @@ void masked_kernel(float* into) {
 template <class... Parameters, class... Arguments>
 KernelTraffic run(void (*kernel)(Parameters...), int threads, Arguments... arguments) {
   const Device gpu = Device::cuda();
+  synchronize(gpu);  // what made the arguments
   const auto kernels = Traffic::of([&] {
     launch_kernel(gpu, "test", kernel, 1, threads, arguments...);
     synchronize(gpu);
