@@ -58,11 +58,14 @@ class FlushDenormalsEverywhere {
   FlushDenormalsEverywhere& operator=(const FlushDenormalsEverywhere&) = delete;
 
  private:
+  // Of the calling thread outside of regions: clang's library puts back the mode that was there at
+  // a region's end, and hands it to others at the next one's beginning. g++'s does neither.
   template <class F>
   void on_each(F f) {
 #pragma omp parallel num_threads(static_cast <int>(threads_.size()))
-    f(threads_[static_cast<std::size_t>(thread_index())]);
+    if (thread_index() > 0) f(threads_[static_cast<std::size_t>(thread_index())]);
   }
+  FlushDenormals own_;
   std::vector<std::optional<FlushDenormals>> threads_;
 };
 
