@@ -9,7 +9,7 @@
 namespace keel {
 
 /// An exception must not leave a parallel region: this takes it out.
-class Problem {
+class ParallelProblem {
  public:
   /// part(), by any thread; keeps what it throws, of several the last.
   template <class Part>
@@ -37,7 +37,7 @@ class Problem {
 template <class Body>
 void each_in_parallel(std::size_t count, Body body) {
   if (count == 1) return static_cast<void>(body(std::size_t{0}));
-  Problem problem;
+  ParallelProblem problem;
 #pragma omp parallel for schedule(dynamic)
   for (std::size_t i = 0; i < count; ++i) problem.keep([&] { body(i); });
   problem.rethrow();

@@ -217,7 +217,7 @@ void in_parts(double work, int64_t size, int64_t unit, F f) {
           ? 1
           : std::max<int64_t>(1, std::min({worth, units, static_cast<int64_t>(thread_count())}));
   if (parts == 1) return f(0, size);
-  Problem problem;  // no memory to pack operands in, say
+  ParallelProblem problem;  // no memory to pack operands in, say
 #pragma omp parallel for schedule(static)
   for (int64_t part = 0; part < parts; ++part)
     problem.keep(

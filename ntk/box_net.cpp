@@ -188,11 +188,12 @@ double scaled_at(const Activation& phi, UnitScale scale, double z, double t) {
   return std::isinf(u) ? phi.above * std::max(z, 0.0) : t * phi(u);
 }
 
-// What a norm divides by, its square.
-double square_of(const BoxNorm& norm, const Vector& c, double t) {
+// What a norm puts out of c; its bias where there is nothing to divide.
+void divide(const BoxNorm& norm, Vector& c, double t) {
   double square = norm.eps * (t * t);
   for (double value : c) square += value * value / static_cast<double>(c.size());
-  return square;
+  const double over = square > 0 ? 1 / std::sqrt(square) : 0;
+  for (std::size_t j = 0; j < c.size(); ++j) c[j] = c[j] * over * norm.gain[j] + norm.bias[j];
 }
 
 // What is behind takes (x, r) to multiples of one length all alike: so r is 1 here, and x what the
@@ -207,9 +208,7 @@ void keep_divisor(const BoxNorm& norm, Vector& x) {
     for (double& value : x) value /= largest;
     t /= largest;
   }
-  const double square = square_of(norm, x, t);
-  const double inverse = square > 0 ? 1 / std::sqrt(square) : 0;
-  for (std::size_t j = 0; j < norm.units; ++j) x[j] = x[j] * inverse * norm.gain[j] + norm.bias[j];
+  divide(norm, x, t);
   x.push_back(1);
 }
 
@@ -280,9 +279,7 @@ Vector box_net_at(const BoxNet& net, Vector x) {
         x[j] = keeps ? phi(x[j]) : scaled_at(phi, units->scale, x[j], last);
       }
     } else if (const auto* norm = std::get_if<BoxNorm>(&step)) {
-      const double square = square_of(*norm, x, norm->eps_of_last ? last : 1);
-      const double over = square > 0 ? 1 / std::sqrt(square) : 0;
-      for (std::size_t j = 0; j < x.size(); ++j) x[j] = x[j] * over * norm->gain[j] + norm->bias[j];
+      divide(*norm, x, norm->eps_of_last ? last : 1);
     } else if (const auto* of = std::get_if<BoxDivisor>(&step)) {
       keep_divisor(of->norm, x);
       last = x.back();

@@ -184,8 +184,7 @@ TEST_CASE("a value of a tape that is gone is refused by one in its place") {
 TEST_CASE("a tensor that was bound takes the derivative of no leaf of another shape") {
   Tape tape;
   GradientSink gradients;
-  const Tensor x = Tensor::full({4, 2}, 1, DType::f64), into = Tensor::full({2, 3}, 7, DType::f64),
-               bias = values({1, 2});
+  const Tensor x = Tensor::full({4, 2}, 1, DType::f64), into = Tensor::full({2, 3}, 7, DType::f64);
   gradients.bind(tape.leaf(into.clone()), into);
   tape.clear();
   // As many numbers, as a weight of dense, and by a cotangent of its own.
