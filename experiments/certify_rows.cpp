@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "../ntk/length.h"
 #include "feature_names.h"
+#include "hold_out.h"
 #include "standardiser.h"
 
 namespace keel {
 
-TrainingRows::TrainingRows(const TrainedChoice& choice, const Net& net)
+TrainingRows::TrainingRows(const TrainedChoice& choice, const TrainedNet& trained)
     : given(!choice.data.empty()) {
+  const Net& net = trained.net;
   if (!given) {
     examples.rows = 1;
     examples.features = net.input_width();
@@ -25,6 +28,10 @@ TrainingRows::TrainingRows(const TrainedChoice& choice, const Net& net)
                     examples.features, choice.weights, net.input_width());
   check(net.output_width() == 1, "certify", "got a net of {} outputs with --data, wanted 1",
         net.output_width());
+  if (trained.held_out.empty() || trained.columns.empty()) return;
+  Split split = split_as(trained.held_out, examples, choice.weights, choice.data);
+  examples = std::move(split.training);
+  held_out = std::move(split.held_out);
 }
 
 Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const TrainedChoice& choice) {

@@ -10,9 +10,9 @@ namespace keel {
 /// The rows that the net was trained on; without --data one row of zeros, and units of one.
 struct TrainingRows {
   /// Throws DataError where a table cannot be read, and ShapeError where it is none of the net's.
-  TrainingRows(const TrainedChoice& choice, const Net& net);
+  TrainingRows(const TrainedChoice& choice, const TrainedNet& trained);
   bool given;
-  Examples examples;
+  Examples examples, held_out{};  ///< the latter as the file says, where it says units, too
 };
 
 /// Those of the rows or, without them, of the file that keel wrote: then the row becomes its mean,

@@ -30,8 +30,10 @@ std::string place_of(const NetBound& bound) {
   return fmt::format("in a ball of {} dimensions", bound.rank);
 }
 
-std::string proof_of(const NetBound& bound, const Spec& spec) {
+std::string proof_of(const TrainedFindings& found, const Spec& spec) {
+  const NetBound& bound = found.bound;
   if (!bound.bounded) return fmt::format("none: {}", no_bound(spec));
+  if (found.nets > 1) return fmt::format("the mean of {} nets' intervals", found.nets);
   if (bound.closed)
     return fmt::format("x in {} boxes, to {:g}% of what f reaches", bound.boxes, 100 * kNearFound);
   const std::string boxes = bound.boxes > 0 ? fmt::format(", {} boxes", bound.boxes) : "";
@@ -59,6 +61,24 @@ std::string interval_text(const Interval& interval, const Standardiser& units) {
   return fmt::format("[{}, {}]", brief_outward(low, digits, -1), brief_outward(high, digits, 1));
 }
 
+NetBound mean_of_bounds(const std::vector<TrainedFindings>& members) {
+  NetBound mean = members[0].bound;
+  mean.closed = mean.cone = mean.image = false;
+  mean.boxes = 0;
+  mean.found_at.clear();
+  const auto count = static_cast<double>(members.size());
+  for (Interval& output : mean.outputs) output = {0, 0};
+  for (const TrainedFindings& member : members) {
+    mean.boxes += member.bound.boxes;
+    mean.bounded = mean.bounded && member.bound.bounded;
+    for (std::size_t j = 0; j < mean.outputs.size(); ++j) {
+      mean.outputs[j].low += member.bound.outputs[j].low / count;
+      mean.outputs[j].high += member.bound.outputs[j].high / count;
+    }
+  }
+  return mean;
+}
+
 Interval of_all(const std::vector<Interval>& outputs) {
   Interval all = outputs[0];
   for (const Interval& output : outputs)
@@ -73,7 +93,7 @@ Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, co
                {"bound", found.bound_or_infinity() * units.y_scale()},
                {"bounded", bound.bounded},
                {"interval", nullptr},
-               {"proof", proof_of(bound, spec)}};
+               {"proof", proof_of(found, spec)}};
   if (bound.bounded) {
     json["interval"] = interval_json(of_all(bound.outputs), units);
     json["intervals"] = Json::array();
@@ -94,6 +114,7 @@ Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, co
   if (!found.ranges.empty()) json["ranges"] = ranges_json(choice, found.ranges, units);
   json["bound_seconds"] = found.bound_seconds;
   json["data_fit_r2"] = found.r2;
+  if (std::isfinite(found.held_out_r2)) json["held_out_r2"] = found.held_out_r2;
   if (std::isfinite(found.farthest_row)) json["farthest_row"] = found.farthest_row;
   json.update(
       attack_json(found.attack, units,
@@ -109,7 +130,10 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
   std::vector<std::vector<std::string>> table;
   const std::string proved = "proved" + within_text(choice.search, units) + ": ";
   if (std::isfinite(found.r2)) {
-    table.push_back({"R^2 on the rows of --data", brief(found.r2, 5)});
+    const bool held_out = std::isfinite(found.held_out_r2);
+    if (held_out) table.push_back({"R^2 on the rows held out", brief(found.held_out_r2, 5)});
+    table.push_back({held_out ? "R^2 on the other rows of --data" : "R^2 on the rows of --data",
+                     brief(found.r2, 5)});
     table.push_back(
         {units.moves_x() ? "  whose |x|, standardised, is at most" : "  whose |x| is at most",
          brief_outward(found.farthest_row, 3, 1)});
@@ -123,7 +147,7 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
     table.push_back({proved + about_text(units) + " is at most",
                      brief_outward(bound.largest() * units.y_scale(), 5, 1)});
   else
-    table.push_back({"bound of " + about_text(units), proof_of(bound, spec)});
+    table.push_back({"bound of " + about_text(units), proof_of(found, spec)});
   table.push_back({found.ranges.empty()
                        ? fmt::format("largest found for |x| <= {:g}{}", choice.search.region(),
                                      units.moves_x() ? ", standardised" : "")
@@ -139,10 +163,10 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
     text += fmt::format("{} outputs in all: summary.json has them\n", bound.outputs.size());
   if (bound.bounded && bound.word == 0)
     text += fmt::format("from x itself on, of {} feature{}; {}\n", bound.width,
-                        bound.width == 1 ? "" : "s", proof_of(bound, spec));
+                        bound.width == 1 ? "" : "s", proof_of(found, spec));
   else if (bound.bounded)
     text += fmt::format("by the {} at word {}: its {} units stay {}; {}\n", name_of(bound.kind),
-                        bound.word, bound.width, place_of(bound), proof_of(bound, spec));
+                        bound.word, bound.width, place_of(bound), proof_of(found, spec));
   else if (!found.attack.beyond)
     text += fmt::format("{}: nothing is proved, but for a region (--within, --ranges)\n",
                         no_bound(spec));
@@ -159,6 +183,25 @@ std::string findings_text(const TrainedFindings& found, const TrainedChoice& cho
         "x is what enters '{}', whatever makes it: the whole net may not come to what was found\n",
         choice.modules.front());
   return text + exceed_line(found.attack, units);
+}
+
+std::string members_text(const std::vector<TrainedFindings>& members, const TrainedFindings& mean,
+                         const Standardiser& units) {
+  const double scale = units.y_scale();
+  const std::string about = about_text(units);
+  std::vector<std::vector<std::string>> table = {
+      {"net", "proved: f(x) is in", about + " at most", "largest found", "R^2"}};
+  const auto add = [&](const std::string& name, const TrainedFindings& found) {
+    const NetBound& bound = found.bound;
+    table.push_back({name, bound.bounded ? interval_text(of_all(bound.outputs), units) : "none",
+                     bound.bounded ? brief_outward(bound.largest() * scale, 5, 1) : "none",
+                     brief(found.attack.largest.value * scale, 5), brief(found.r2, 5)});
+    if (!std::isfinite(mean.r2)) table.back().pop_back();
+  };
+  if (!std::isfinite(mean.r2)) table.back().pop_back();
+  for (std::size_t s = 0; s < members.size(); ++s) add(std::to_string(s), members[s]);
+  add("mean", mean);
+  return text_table(table, 1);
 }
 
 }  // namespace keel

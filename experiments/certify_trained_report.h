@@ -12,7 +12,9 @@
 namespace keel {
 
 struct TrainedFindings {
+  std::int64_t nets = 1;  // of which this is the mean
   double r2 = std::numeric_limits<double>::quiet_NaN();
+  double held_out_r2 = std::numeric_limits<double>::quiet_NaN();
   double farthest_row = std::numeric_limits<double>::quiet_NaN();  // |x|, as the search has it
   std::vector<Interval> ranges{};                                  // of x, as the search has it
   NetBound bound;
@@ -27,6 +29,10 @@ struct TrainedFindings {
 /// Ends in y's own units, rounded outward.
 std::string interval_text(const Interval& interval, const Standardiser& units);
 
+/// Of what the nets say in the mean: each output's interval is the mean of theirs, and its layer
+/// the first's.
+NetBound mean_of_bounds(const std::vector<TrainedFindings>& members);
+
 /// The hull of all outputs' intervals.
 Interval of_all(const std::vector<Interval>& outputs);
 
@@ -37,5 +43,9 @@ Json findings_json(const TrainedFindings& found, const TrainedChoice& choice, co
 /// A table for people, and lines that say how the bound came about.
 std::string findings_text(const TrainedFindings& found, const TrainedChoice& choice,
                           const Spec& spec, const Standardiser& units);
+
+/// A table for people, a row each net and one of their mean.
+std::string members_text(const std::vector<TrainedFindings>& members, const TrainedFindings& mean,
+                         const Standardiser& units);
 
 }  // namespace keel

@@ -45,10 +45,8 @@ Predictions predict_all(const PredictChoice& choice, const SafeTensors& file,
   const Spec spec = parse_spec(net_of(choice.net, file, choice.weights));
   Predictions result;
   result.net = spec_text(spec);
-  Context once = context;  // what is noted of one member is so of all
-  for (std::int64_t s = 0; s < members_of(file); ++s, once.options.quiet = true) {
-    const TrainedNet trained = trained_net(spec, member_of(file, s, choice.weights), choice.weights,
-                                           modules, standardise_of(file), once);
+  for (const TrainedNet& trained :
+       trained_nets(spec, file, choice.weights, modules, standardise_of(file), context)) {
     const Net& net = trained.net;
     if (examples.features != net.input_width()) {
       const bool target = choice.target.empty() && examples.features == net.input_width() + 1;

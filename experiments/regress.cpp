@@ -182,12 +182,14 @@ std::vector<double> deviations(const RegressChoice& choice, const RegressionTask
   return result;
 }
 
-std::string regression_csv(const std::vector<double>& mean, const std::vector<double>& std) {
+// `rows` are their numbers, or where it is empty 0, 1, ...
+std::string regression_csv(const std::vector<double>& mean, const std::vector<double>& std,
+                           const std::vector<std::int64_t>& rows) {
   std::vector<std::string> header = {"row", "prediction"};
   if (!std.empty()) header.push_back("std");
   Csv csv(header);
   for (std::size_t row = 0; row < mean.size(); ++row) {
-    csv.add(static_cast<std::int64_t>(row)).add(mean[row]);
+    csv.add(rows.empty() ? static_cast<std::int64_t>(row) : rows[row]).add(mean[row]);
     if (!std.empty()) csv.add(std[row]);
     csv.end_row();
   }
@@ -217,8 +219,7 @@ int run_regress(RegressChoice choice, Context& context) {
   check_choice(choice);
   const OutputFolder folder(context.options.out.empty() ? "out/regress" : context.options.out);
   const RegressionTask task(choice.regression, context);
-  Examples test;
-  if (!choice.test.empty()) test = task.test(choice.test);
+  const Examples test = choice.test.empty() ? task.split().held_out : task.test(choice.test);
   check_apart({choice.save, folder.path("summary.json").string()},
               {choice.regression.data, choice.test, choice.regression.kernel.weights});
   if (!choice.save.empty()) check_writable(choice.save);
@@ -231,10 +232,14 @@ int run_regress(RegressChoice choice, Context& context) {
   std::vector<double> predicted =
       predictions(task, *predictor, task.training(), choice.regression.data);
   add_fit(numbers, table, "train", predicted, task.training().y);
-  if (!choice.test.empty()) {
+  if (test.rows > 0) {
     saved = &test;
-    predicted = predictions(task, *predictor, test, choice.test);
-    numbers["test"] = choice.test;
+    predicted =
+        predictions(task, *predictor, test, choice.test.empty() ? "a row held out" : choice.test);
+    if (!choice.test.empty())
+      numbers["test"] = choice.test;
+    else
+      numbers["hold_out"] = choice.regression.hold_out;
     numbers["test_rows"] = test.rows;
     if (!test.y.empty()) add_fit(numbers, table, "test", predicted, test.y);
   }
@@ -242,7 +247,8 @@ int run_regress(RegressChoice choice, Context& context) {
     numbers["std"] = choice.deviation();
     numbers["saved"] = choice.save;
     write_file(choice.save,
-               regression_csv(predicted, deviations(choice, task, *predictor, *saved, context)));
+               regression_csv(predicted, deviations(choice, task, *predictor, *saved, context),
+                              task.split().rows));
   }
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));
@@ -259,8 +265,10 @@ Run declare_regress(CLI::App& app) {
   const auto choice = std::make_shared<RegressChoice>();
   declare_regression(app, choice->regression);
   app.add_option("--test", choice->test, "table to predict; with the target, to be judged by");
+  declare_hold_out(app, choice->regression.hold_out);
   app.add_option("--save", choice->save,
-                 "write predictions of --test, or else of --data, as CSV (rows count from 0)");
+                 "write predictions of --test, or of the rows held out, or else of --data, as CSV "
+                 "(rows count from 0)");
   app.add_option(
          "--std", choice->std,
          "the std column: gp, of a Gaussian process with the kernel as covariance (default); "

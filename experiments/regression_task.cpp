@@ -79,18 +79,20 @@ RegressionTask::RegressionTask(const RegressionChoice& choice,
       context_(context),
       named_(named_by(weights, choice)),
       table_(read_table(choice.data, 1, named_.ignored(ignored_columns(choice.ignore)))),
-      training_(as_the_net_takes_them(training_examples(table_, choice.target))),
-      standardiser_(parse_standardise(choice.standardise), training_) {
+      split_(split_of(as_the_net_takes_them(training_examples(table_, choice.target)),
+                      choice.hold_out, context.options.seed, choice.data)),
+      standardiser_(parse_standardise(choice.standardise), split_.training) {
   const Spec spec = parse_spec(choice.kernel.net);
   check(spec.back().width == 1, "net", "got a net of {} outputs, wanted dense(1) at its end",
         spec.back().width);
-  kernel_ = make_kernel(choice.kernel, training_.features, weights, context);
+  kernel_ = make_kernel(choice.kernel, training().features, weights, context);
   if (weights && !standardise_of(*weights).empty())
     standardiser_ = standardiser_.with_x_of(
-        units_of_weights(*weights, choice.kernel.weights, training_.features));
+        units_of_weights(*weights, choice.kernel.weights, training().features));
   for (std::int64_t feature : standardiser_.constant_features())
-    context.note(
-        fmt::format("note: feature {} never changes in {}", training_.names[feature], choice.data));
+    context.note(fmt::format("note: feature {} never changes in {}", training().names[feature],
+                             choice.data));
+  if (split_.held_out.rows > 0) check_inputs(split_.held_out, choice.data);
 }
 
 // Where the table has names, and the weights, too: in the order of these.
@@ -114,31 +116,38 @@ Examples RegressionTask::test(const std::string& file) const {
   const Table rows = read_table(file, 1, ignored_as_in(table_, choice_.target));
   const Examples test = as_the_net_takes_them(test_examples(rows, table_, choice_.target));
   if (const std::string line = order_note(rows, table_); !line.empty()) context_.note(line);
-  if (!choice_.kernel.infinite()) return test;  // whose points are Jacobians
+  check_inputs(test, file);
+  return test;
+}
+
+// What an infinite kernel does not take, it says before the solve. Others' points are Jacobians.
+void RegressionTask::check_inputs(const Examples& examples, const std::string& file) const {
+  if (!choice_.kernel.infinite()) return;
   try {
-    kernel_->points(inputs(test));  // what the kernel does not take, it says before the solve
+    kernel_->points(inputs(examples));
   } catch (const OutOfMemory&) {
     throw;
   } catch (const Error& problem) {
     throw DataError(file, fmt::format("standardised, rows from 0: {}", problem.what()));
   }
-  return test;
 }
 
 Tensor RegressionTask::inputs(const Examples& examples) const {
   return standardiser_.inputs(examples, context_.device);
 }
 
-Tensor RegressionTask::targets() const { return standardiser_.targets(training_, context_.device); }
+Tensor RegressionTask::targets() const {
+  return standardiser_.targets(training(), context_.device);
+}
 
 Regression RegressionTask::solve(Watch& watch) const {
   RegressionOptions options = options_of(choice_);
-  const std::int64_t rows = training_.rows;
+  const std::int64_t rows = training().rows;
   options.progress = [&](const char* stage, double done) {
     watch.update(fmt::format("{} of {} rows", stage, rows), done);
   };
   context_.note(plan_line(Regression::plan(*kernel_, rows, 1, options), rows));
-  return Regression(kernel_, inputs(training_), targets(), options);
+  return Regression(kernel_, inputs(training()), targets(), options);
 }
 
 Json data_json(const RegressionChoice& choice, const RegressionTask& task, const Context& context) {

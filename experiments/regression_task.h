@@ -9,6 +9,7 @@
 #include "../ntk/regression.h"
 #include "examples.h"
 #include "feature_names.h"
+#include "hold_out.h"
 #include "kernel_choice.h"
 #include "standardiser.h"
 #include "watch.h"
@@ -20,6 +21,7 @@ struct RegressionChoice {
   std::string data, target, standardise;  ///< "": as the net of --weights was trained, or x
   std::vector<std::string> ignore{};
   double ridge = 0, ridge_relative = 0;
+  double hold_out = 0;  ///< as split_of() has it
 };
 
 /// --data, --target, --standardise, --ridge, --ridge-relative and the kernel's options.
@@ -33,7 +35,8 @@ class RegressionTask {
 
   const Table& table() const { return table_; }
   /// Its features, where it and the weights have names, in the order of the weights'.
-  const Examples& training() const { return training_; }
+  const Examples& training() const { return split_.training; }
+  const Split& split() const { return split_; }
   const Standardiser& standardiser() const { return standardiser_; }
   const std::shared_ptr<const Kernel>& kernel() const { return kernel_; }
 
@@ -54,12 +57,13 @@ class RegressionTask {
   RegressionTask(const RegressionChoice& choice, const std::optional<SafeTensors>& weights,
                  const Context& context);
   Examples as_the_net_takes_them(Examples examples) const;
+  void check_inputs(const Examples& examples, const std::string& file) const;
 
   const RegressionChoice& choice_;
   const Context& context_;
   NamedFeatures named_;
   Table table_;
-  Examples training_;
+  Split split_;
   Standardiser standardiser_;
   std::shared_ptr<const Kernel> kernel_;
 };

@@ -15,6 +15,7 @@
 #include "command.h"
 #include "examples.h"
 #include "feature_names.h"
+#include "hold_out.h"
 #include "interrupt.h"
 #include "output.h"
 #include "progress_bar.h"
@@ -29,7 +30,7 @@ namespace {
 struct TrainChoice {
   std::string net, data, target, test, standardise = "x", save_weights, save, checkpoint;
   std::int64_t epochs = 1000, batch = 0, seeds = 1;
-  double lr = 1e-3;
+  double lr = 1e-3, hold_out = 0;
   bool resume = false;
   std::vector<std::string> ignore{};
 };
@@ -80,7 +81,10 @@ struct TrainTask {
       : folder(context.options.out.empty() ? "out/train" : context.options.out),
         standardise(parse_standardise(choice.standardise)),
         table(read_table(choice.data, 2, ignored_columns(choice.ignore))),
-        training(training_examples(table, choice.target)),
+        split(split_of(training_examples(table, choice.target), choice.hold_out,
+                       context.options.seed, choice.data)),
+        training(split.training),
+        test(split.held_out),
         standardiser(standardise, training),
         net(choice.net, training.features, net_options(choice, context)) {
     check(net.output_width() == 1, "train", "got a net of {} outputs, wanted dense(1) at its end",
@@ -88,6 +92,7 @@ struct TrainTask {
     batch_norm_folds(net.spec());  // throws where a batchnorm could not be frozen in the end
     check_steps(net, training.rows, choice.batch);
     check_float32(standardiser, training, choice.data, choice.standardise);
+    check_float32(standardiser, test, choice.data, choice.standardise);
     if (!choice.test.empty()) {
       const Table rows = read_table(choice.test, 1, ignored_as_in(table, choice.target));
       test = test_examples(rows, table, choice.target);
@@ -120,7 +125,9 @@ struct TrainTask {
   OutputFolder folder;
   Standardise standardise;
   Table table;
-  Examples training, test;
+  Split split;
+  const Examples& training;
+  Examples& test;  // rows held out, or of a table of their own, or none
   Standardiser standardiser;
   Net net;
   std::string checkpoint;
@@ -175,6 +182,7 @@ int run_train(const TrainChoice& choice, Context& context) {
     if (choice.standardise != "none") notes[kColumnsKey] = task.standardiser.columns();
     if (const std::string names = feature_names(task.training); !names.empty())
       notes[kFeaturesKey] = names;
+    if (!task.split.text.empty()) notes[kHeldOutKey] = task.split.text;
     save_weights(net, choice.save_weights, notes);
     if (task.net.mixes_rows())
       context.note(fmt::format(
@@ -205,9 +213,13 @@ int run_train(const TrainChoice& choice, Context& context) {
   const Fit fit = fit_of(at_training, task.training.y);
   add_fit(numbers, table, "train", fit, static_cast<std::size_t>(task.training.rows), ensemble);
   MemberRows at_test;
-  if (!choice.test.empty()) {
-    at_test = predict(net, task.standardiser, task.test, choice.test);
-    numbers["test"] = choice.test;
+  if (task.test.rows > 0) {
+    at_test = predict(net, task.standardiser, task.test,
+                      choice.test.empty() ? "a row held out" : choice.test);
+    if (!choice.test.empty())
+      numbers["test"] = choice.test;
+    else
+      numbers["hold_out"] = choice.hold_out;
     numbers["test_rows"] = task.test.rows;
     if (!task.test.y.empty())
       add_fit(numbers, table, "test", fit_of(at_test, task.test.y),
@@ -219,7 +231,8 @@ int run_train(const TrainChoice& choice, Context& context) {
                     "says more of them; try {}more --epochs or another --lr",
                     choice.standardise == "xy" ? "" : "--standardise xy, "));
   if (!choice.save.empty())
-    write_file(choice.save, predictions_csv(choice.test.empty() ? at_training : at_test, seeds));
+    write_file(choice.save,
+               predictions_csv(at_test.empty() ? at_training : at_test, seeds, task.split.rows));
   const Json summary = summarise(context, numbers);
   task.folder.write("summary.json", json_text(summary));
   if (context.options.json)
@@ -242,6 +255,7 @@ Run declare_train(CLI::App& app) {
       ->required();
   declare_ignore(app, choice->ignore);
   app.add_option("--test", choice->test, "table to predict; with the target, to be judged by");
+  declare_hold_out(app, choice->hold_out);
   app.add_option("--standardise", choice->standardise,
                  "none, x or xy: by mean and population deviation of the training rows")
       ->check(one_of({"none", "x", "xy"}))
@@ -260,7 +274,8 @@ Run declare_train(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--save-weights", choice->save_weights, "write the weights as .safetensors");
   app.add_option("--save", choice->save,
-                 "write predictions of --test, or else of --data, as CSV (rows count from 0)");
+                 "write predictions of --test, or of the rows held out, or else of --data, as CSV "
+                 "(rows count from 0)");
   app.add_option(
       "--checkpoint", choice->checkpoint,
       "written every minute, at the end, on Ctrl-C (default OUT/checkpoint.safetensors)");

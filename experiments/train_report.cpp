@@ -25,13 +25,13 @@ void add_prediction(Csv& csv, const std::vector<double>& of_members) {
   for (double value : of_members) csv.add(value);
 }
 
-std::string predictions_csv(const MemberRows& predictions,
-                            const std::vector<std::uint64_t>& seeds) {
+std::string predictions_csv(const MemberRows& predictions, const std::vector<std::uint64_t>& seeds,
+                            const std::vector<std::int64_t>& rows) {
   std::vector<std::string> header = {"row"};
   add_prediction_columns(header, seeds);
   Csv csv(header);
   for (std::size_t row = 0; row < predictions[0].size(); ++row) {
-    csv.add(static_cast<std::int64_t>(row));
+    csv.add(rows.empty() ? static_cast<std::int64_t>(row) : rows[row]);
     add_prediction(csv, at_row(predictions, row));
     csv.end_row();
   }

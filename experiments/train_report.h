@@ -22,8 +22,9 @@ void add_prediction_columns(std::vector<std::string>& header,
                             const std::vector<std::uint64_t>& seeds);
 void add_prediction(Csv& csv, const std::vector<double>& of_members);
 
-/// Columns row and prediction, as above.
-std::string predictions_csv(const MemberRows& predictions, const std::vector<std::uint64_t>& seeds);
+/// Columns row and prediction, as above; `rows` are their numbers, or where it is empty 0, 1, ...
+std::string predictions_csv(const MemberRows& predictions, const std::vector<std::uint64_t>& seeds,
+                            const std::vector<std::int64_t>& rows = {});
 
 struct Fit {
   Estimate rmse, r2;          ///< of a member

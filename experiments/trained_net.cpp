@@ -7,6 +7,7 @@
 #include "../nn/weights.h"
 #include "../nn/weights_reader.h"
 #include "feature_names.h"
+#include "hold_out.h"
 #include "standardiser.h"
 
 namespace keel {
@@ -146,10 +147,11 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
   batch_norm_folds(spec);  // throws where the SPEC without its batchnorms would be another net
   TrainedNet result{Net(without_batch_norms(spec), input_width(spec, file, path, modules), options),
                     {}};
-  if (const auto found = file.metadata.find(kColumnsKey); found != file.metadata.end())
-    result.columns = found->second;
-  if (const auto found = file.metadata.find(kFeaturesKey); found != file.metadata.end())
-    result.features = found->second;
+  for (const auto& [key, text] : {std::pair(kColumnsKey, &result.columns),
+                                  {kFeaturesKey, &result.features},
+                                  {kHeldOutKey, &result.held_out}})
+    if (const auto found = file.metadata.find(key); found != file.metadata.end())
+      *text = found->second;
   std::vector<std::string> missing =
       load_weights(result.net, file, path, {MissingBias::zero, modules, spec});
   const auto gains =
@@ -180,6 +182,28 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
                     "these are that table's standardised units",
                     path, shown(written->second)));
   return result;
+}
+
+std::vector<TrainedNet> trained_nets(const Spec& spec, const SafeTensors& file,
+                                     const std::string& path,
+                                     const std::vector<std::string>& modules,
+                                     const std::string& standardise, const Context& context) {
+  std::vector<TrainedNet> nets;
+  Context once = context;
+  for (std::int64_t s = 0; s < members_of(file); ++s, once.options.quiet = true)
+    nets.push_back(trained_net(spec, member_of(file, s, path), path, modules, standardise, once));
+  return nets;
+}
+
+Net ensemble_of(const std::vector<TrainedNet>& nets) {
+  const Net& first = nets[0].net;
+  NetOptions options = first.options();
+  options.members = std::ssize(nets);
+  options.seeds.clear();
+  Net all(first.spec(), first.input_width(), options);
+  for (std::size_t s = 0; s < nets.size(); ++s)
+    all.set_member(static_cast<std::int64_t>(s), nets[s].net);
+  return all;
 }
 
 }  // namespace keel

@@ -14,7 +14,8 @@ namespace keel {
 struct TrainedNet {
   Net net;                               ///< without its batchnorms, which its weights took in
   std::vector<std::string> zero_biases;  ///< those that the file does not have
-  std::string columns{}, features{};     ///< what the file has for these two keys; "" for nothing
+  /// What the file has for these keys, "" for nothing: kColumnsKey, kFeaturesKey, kHeldOutKey.
+  std::string columns{}, features{}, held_out{};
 };
 
 /// SPEC: what was given or, where that is "", what save_weights() wrote into the file. Throws
@@ -36,5 +37,14 @@ SafeTensors member_of(const SafeTensors& file, std::int64_t s, const std::string
 TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::string& path,
                        const std::vector<std::string>& modules, const std::string& standardise,
                        const Context& context);
+
+/// The same of every net of the file, one or more: what is noted of one is so of all.
+std::vector<TrainedNet> trained_nets(const Spec& spec, const SafeTensors& file,
+                                     const std::string& path,
+                                     const std::vector<std::string>& modules,
+                                     const std::string& standardise, const Context& context);
+
+/// Of nets of one SPEC an ensemble, in their order; of one net a copy.
+Net ensemble_of(const std::vector<TrainedNet>& nets);
 
 }  // namespace keel

@@ -1,4 +1,4 @@
-// keel certify --mode trained: nets of an ensemble, and what is refused.
+// keel certify --mode trained: ensembles, and what is refused.
 #include <algorithm>
 
 #include "../../nn/safetensors.h"
@@ -31,6 +31,58 @@ TEST_CASE("certify trained: a net of an ensemble") {
   CHECK(intervals({"--weights", folder / "one.safetensors", "--member", "0"}) == of_member);
   CHECK(intervals({"--weights", folder / "all.safetensors", "--member", "2"})
             .find("got member 2, wanted one of its 2, from 0") != std::string::npos);
+}
+
+TEST_CASE("certify trained: an ensemble's nets, and what they say in the mean") {
+  const TemporaryFolder folder;
+  for (const char* spec : {kNet, "dense(8) relu dense(2)"}) {
+    CAPTURE(spec);
+    const Net all(spec, 2, {.members = 3, .seed = 5, .dtype = DType::f64});
+    save_weights(all, folder / "all.safetensors");
+    const Ran ran = run_keel({"certify", "--mode", "trained", "--net", spec, "--weights",
+                              folder / "all.safetensors", "--out", folder / "o", "--device", "cpu",
+                              "--directions", "16", "--steps", "5"});
+    REQUIRE(ran.err == "");
+    const nlohmann::json said = json_of(folder / "o/summary.json");
+    CHECK(said["members"] == 3);
+    REQUIRE(said["by_member"].size() == 3);
+    // Found where it says, of the mean of what the three say.
+    const auto mean_at = [&](const nlohmann::json& place) {
+      const auto x = place["x"].get<std::vector<double>>();
+      std::vector<double> mean(static_cast<std::size_t>(all.output_width()), 0.0);
+      for (std::int64_t s = 0; s < 3; ++s) {
+        const auto one = all.member(s).predict(Tensor::from(x, {1, 2})).to_vector<double>();
+        for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += one[j] / 3;
+      }
+      double largest = 0;
+      for (double value : mean) largest = std::max(largest, std::abs(value));
+      return largest;
+    };
+    const double found = said["largest_found"].get<double>();
+    CHECK(found == doctest::Approx(mean_at(said["largest_found_at"])).epsilon(1e-9));
+    CHECK(found > 0);
+    if (spec != kNet) {
+      CHECK(said["bound"].is_null());
+      CHECK(said["exceeded_by"].get<double>() >= said["exceed"].get<double>());
+      CHECK(said["exceeded_by"].get<double>() ==
+            doctest::Approx(mean_at(said["exceeded_at"])).epsilon(1e-9));
+      CHECK(ran.out.find("mean  ") != std::string::npos);
+      continue;
+    }
+    double low = 0, high = 0, bound = 0;
+    for (std::size_t s = 0; s < 3; ++s) {
+      const nlohmann::json& member = said["by_member"][s];
+      low += member["intervals"][0][0].get<double>() / 3;
+      high += member["intervals"][0][1].get<double>() / 3;
+      bound = std::max(bound, member["bound"].get<double>());
+      CHECK(member["largest_found"].get<double>() <= member["bound"].get<double>());
+    }
+    CHECK(said["intervals"][0][0].get<double>() == doctest::Approx(low).epsilon(1e-12));
+    CHECK(said["intervals"][0][1].get<double>() == doctest::Approx(high).epsilon(1e-12));
+    CHECK(found <= said["bound"].get<double>());
+    CHECK(said["bound"].get<double>() < bound);
+    CHECK(said["proof"] == "the mean of 3 nets' intervals");
+  }
 }
 
 TEST_CASE("certify trained: what makes no sense is refused in one line") {
@@ -75,8 +127,6 @@ TEST_CASE("certify trained: what makes no sense is refused in one line") {
 
   const std::string wide = net.folder.file("wide.csv", "a,b,c,y\n1,2,3,4\n5,6,7,9\n");
   refused({"--data", wide, "--target", "y"}, 1, "has 3 features");
-  save_weights(Net(kNet, 2, {.members = 2}), net.weights);
-  refused({}, 1, "holds an ensemble, wanted one net");
   SafeTensors empty;  // of no bytes, whatever its second axis says
   empty.tensors.emplace_back("0.weight", Tensor::zeros({0, std::int64_t{1} << 60}));
   write_safetensors(net.weights, empty);

@@ -11,12 +11,17 @@ namespace keel {
 namespace {
 
 TEST_CASE("largest output: its gradient, by central differences") {
-  for (const char* spec :
-       {"dense(5) layernorm gelu dense(3)", "dense(4) tanh dense(1)",
-        "dense(6) silu dense(6) residual(rmsnorm softplus dense(6)) layernorm dense(2)"}) {
+  for (const auto& [spec, members] :
+       {std::pair("dense(5) layernorm gelu dense(3)", 1),
+        {"dense(4) tanh dense(1)", 1},
+        {"dense(6) silu dense(6) residual(rmsnorm softplus dense(6)) layernorm dense(2)", 1},
+        {"dense(5) layernorm gelu dense(3)", 3},
+        {"dense(4) tanh dense(1)", 2}}) {
     CAPTURE(spec);
+    CAPTURE(members);
     NetOptions options;
     options.seed = 3;
+    options.members = members;
     options.dtype = DType::f64;
     options.sigma_b2 = 0.5;
     const Net net(spec, 4, options);
@@ -62,6 +67,28 @@ TEST_CASE("largest output: that of each row, in blocks") {
     double wanted = 0;
     for (std::size_t j = 0; j < 4200; ++j) wanted = std::max(wanted, std::abs(all[4200 * i + j]));
     CHECK(largest[i] == wanted);
+  }
+}
+
+TEST_CASE("largest output: that of an ensemble's mean, by its nets one by one") {
+  const Net all("dense(5) layernorm gelu dense(3)", 4,
+                {.members = 3, .seed = 3, .dtype = DType::f64, .sigma_b2 = 0.5});
+  const Tensor x = normal({7, 4}, {5, 0}, 1, DType::f64);
+  std::vector<double> mean(7 * 3, 0.0);
+  for (std::int64_t s = 0; s < 3; ++s) {
+    const std::vector<double> said = all.member(s).predict(x).to_vector<double>();
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += said[i] / 3;
+  }
+  const OutputSize size = size_of_outputs(all);
+  // Above what is proved twice the digits tell, of each net: the same but for rounding.
+  for (double most : {1e300, 0.0}) {
+    const std::vector<double> largest = largest_output(all, size, most)(x);
+    REQUIRE(largest.size() == 7);
+    for (std::size_t i = 0; i < 7; ++i) {
+      double wanted = 0;
+      for (std::size_t j = 0; j < 3; ++j) wanted = std::max(wanted, std::abs(mean[3 * i + j]));
+      CHECK(largest[i] == doctest::Approx(wanted).epsilon(1e-12));
+    }
   }
 }
 
