@@ -85,7 +85,7 @@ bool BoxBound::flat(const End& end) const {
 
 double BoxBound::near(std::size_t output) const {
   const double high = ends_[2 * output].cuts.found(), low = -ends_[2 * output + 1].cuts.found();
-  return std::max(kNearFound * (high - low), 1e-6 * std::max(std::abs(high), std::abs(low)));
+  return std::max(kNearFound * (high - low), kNearSize * std::max(std::abs(high), std::abs(low)));
 }
 
 bool BoxBound::closed() const {

@@ -62,9 +62,9 @@ Certificate certify(const Regression& regression, double supremum, std::int64_t 
                           (std::sqrt(squares * targets) + report.ridge * squares);
   // alpha solves with a Theta that is rounded itself, and so are its products' n terms; what the
   // ridge leaves unexplained makes up for it where the ridge is no smaller than rounding.
-  const double rounded =
-      (kernel.rounding(regression.points()) + n * std::numeric_limits<double>::epsilon()) * sizes *
-      sizes;
+  const double a_term = kernel.rounding(regression.points()) +  // which may be infinite
+                        n * std::numeric_limits<double>::epsilon();
+  const double rounded = sizes > 0 ? a_term * sizes * sizes : 0;
   result.slack = sums + std::max(rounded - report.ridge * squares, 0.0);
   result.rkhs = std::max(result.data_fit - report.ridge * squares, 0.0) + sums + rounded;
   result.smallest_eigenvalue =

@@ -12,6 +12,10 @@ namespace {
 
 Enclosure both(Enclosure a, Enclosure b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
 
+// The part of it that a share may be: a quotient of two enclosures, each with an end of its own,
+// may pass 1.
+Enclosure share_of(Enclosure a) { return both(a, {0, 1}); }
+
 Enclosure operator+(Enclosure a, Enclosure b) { return {a.lo + b.lo, a.hi + b.hi}; }
 Enclosure operator*(double s, Enclosure a) { return {s * a.lo, s * a.hi}; }
 
@@ -153,7 +157,7 @@ void through_product(const KernelMap& map, DiagonalCell& c) {
   const Enclosure mean_over_k{over_k(lo.mean * lo.mean, c.k.lo, 0),
                               over_k(hi.mean * hi.mean, c.k.hi, 0)};
   through_activation(map, {value, slope, value_over_k, lo.cross}, kMixtureCrossSlope, c);
-  c.mean = mean_over_k / value_over_k;
+  c.mean = share_of(mean_over_k / value_over_k);
 }
 
 // A sum of Gaussians: E[phi^2] rises with q; E[phi^2] / q rises or falls, as phi(u)^2 + phi(-u)^2
@@ -187,7 +191,7 @@ void through_gaussians(const KernelMap& map, DiagonalCell& c) {
   if (lo.mean_over_root < 0 && hi.mean_over_root > 0) mean.lo = 0;
   through_activation(map, {value, slope, value_over_k, c.k.lo > 0 ? lo.cross : 0},
                      f.known.cross_slope, c);
-  c.mean = mean / value_over_k;
+  c.mean = share_of(mean / value_over_k);
 }
 
 // The square of E[phi], which does not fall with q, as a share of E[phi^2]: 1 where phi hardly
@@ -257,13 +261,16 @@ void through_layer_norm(const KernelMap& map, const Varied& varied, DiagonalCell
 // The sum's ratio is the mean of both, weighed by 1 and `over`, in which it is monotone.
 void through_add(const KernelMap& map, const DiagonalCell& kept, DiagonalCell& c) {
   const Enclosure over = both(c.over, c.k / kept.k), of_kept{1 / (1 + over.hi), 1 / (1 + over.lo)};
-  const auto mean_of = [&](double a, double b, double share) {
-    return share == 0 ? b : share == 1 ? a : b + share * (a - b);
+  // Sums of terms that are not negative: nothing cancels, however far apart a and b are.
+  const auto mean_of = [&](double a, double b, double over) {
+    if (over == 0) return a;
+    if (std::isinf(over)) return b;
+    return over <= 1 ? (a + over * b) / (1 + over) : (a / over + b) / (1 / over + 1);
   };
   const Enclosure a = kept.ratio + Enclosure{map.gain, map.gain},
                   b = c.ratio + Enclosure{map.from_k, map.from_k};
-  const Enclosure ratio{std::min(mean_of(a.lo, b.lo, of_kept.lo), mean_of(a.lo, b.lo, of_kept.hi)),
-                        std::max(mean_of(a.hi, b.hi, of_kept.lo), mean_of(a.hi, b.hi, of_kept.hi))};
+  const Enclosure ratio{std::min(mean_of(a.lo, b.lo, over.lo), mean_of(a.lo, b.lo, over.hi)),
+                        std::max(mean_of(a.hi, b.hi, over.lo), mean_of(a.hi, b.hi, over.hi))};
   c.theta = c.theta + map.from_k * c.k + kept.theta + map.gain * kept.k;
   c.k = c.k + kept.k;
   c.ratio = both(ratio, c.theta / c.k);

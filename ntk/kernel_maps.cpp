@@ -64,6 +64,13 @@ std::vector<KernelMap> kernel_maps(const Spec& spec, std::int64_t input_width,
       init.sigma_w2 = options.first_sigma_w2.value_or(options.sigma_w2);
     maps.push_back(make_layer(layer, init)->kernel_map(context));
   }
+  // A constant that a Layer Norm takes away again: of small inputs little else would be left of K.
+  for (std::size_t i = 0; i + 1 < maps.size(); ++i) {
+    const KernelMap& next = maps[i + 1];
+    if (maps[i].form == Form::distribution && next.kind == KernelMap::Kind::layer_norm &&
+        next.centred != 0 && next.gain == 0)
+      maps[i].shift = 0;
+  }
   Diagonal d{kLongest, 0, 0};
   for (std::size_t i = 0; i < maps.size(); ++i) {
     follow(maps[i], d, [](int, double) {});

@@ -38,7 +38,8 @@ double smallest_scale2(const Mixture& mixture) {
 double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, double cosine) {
   constexpr double kOfMean = std::numbers::pi / (std::numbers::pi - 1);
   constexpr double kRounded = 8 * std::numeric_limits<double>::epsilon();
-  constexpr double kSumRounded = 500 * std::numeric_limits<double>::epsilon();
+  constexpr double kMostLost = 0.1;  // of a variance: beyond, nothing is known of what is left
+  constexpr double kSumRounded = 5000 * std::numeric_limits<double>::epsilon();
   double sum = 0;
   std::int64_t row = 1;
   // What a mean that is taken away multiplies: `of_mean` the cosine's error; and whether a rounding
@@ -52,13 +53,19 @@ double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, 
     for (double q : table[row].to_vector<double>()) largest = std::max(largest, q);
     return largest;
   };
-  // Of a norm's rows: a mean's square over the variance and eps.
-  const auto largest_mean = [&] {
+  // Of a norm's rows: a mean's square over the variance, without the norm's eps, as what the
+  // variance is off by is a share of it.
+  const auto largest_mean = [&](double eps) {
     const std::vector<double> mean = table[row].to_vector<double>(),
                               scale = table[row + 1].to_vector<double>();
     double largest = 0;
-    for (std::size_t i = 0; i < mean.size(); ++i)
-      largest = std::max(largest, std::pow(mean[i] * scale[i], 2));
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      const double square = mean[i] * mean[i];
+      const double with_eps = scale[i] > 0 ? 1 / (scale[i] * scale[i]) : 0;
+      // No more is left of a variance beside eps than its own rounding.
+      const double variance = std::max(with_eps - eps, kRounded * (square + eps));
+      if (square > 0) largest = std::max(largest, square / variance);
+    }
     return largest;
   };
   for (const KernelMap& map : maps) {
@@ -108,7 +115,11 @@ double kernel_rounding(const std::vector<KernelMap>& maps, const Tensor& table, 
       case KernelMap::Kind::layer_norm:
         if (map.centred == 0) break;  // the mean stays
         cosine *= of_mean;
-        if (offset) cosine = std::min(2.0, cosine + kRounded * (1 + largest_mean()));
+        if (offset) {
+          const double lost = kRounded * (1 + largest_mean(map.eps));
+          if (lost > kMostLost) return std::numeric_limits<double>::infinity();
+          cosine = std::min(2.0, cosine + lost);
+        }
         of_mean = 1;
         offset = false;
         break;

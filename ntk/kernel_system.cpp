@@ -191,11 +191,15 @@ CgResult KernelSystem::iterate(const Tensor& b, const Tensor& x, double toleranc
     refuse(-1, "is not positive definite in double", result.curvature);
   if (result.outcome == CgResult::converged) return result;
   if (result.outcome == CgResult::stagnated && result.residual <= kRounding) return result;
+  const double wanted = result.outcome == CgResult::stagnated ? kRounding : tolerance;
   const std::string reached =
       fmt::format("a relative residual of {:.1e} after {} sweeps, wanted {:.1e}", result.residual,
-                  result.products, tolerance);
+                  result.products, std::max(wanted, tolerance));
   if (shift_ > 0) refuse(-1, "is too near to singular: " + reached, kUnknown);
-  fail("regression", "got {}: take a larger ridge than {:.3g}{}", reached, ridge_,
+  constexpr double kSome = 1e-6;  // of the diagonal
+  fail("regression", "got {}: take a {}{}", reached,
+       ridge_ > 0 ? fmt::format("larger ridge than {:.3g}", ridge_)
+                  : fmt::format("ridge, of {:.1e} say", kSome * mean_diagonal_),
        options_.factor == DType::f32 ? ", or factor in double (--dtype f64)" : "");
 }
 

@@ -47,6 +47,9 @@ struct NetBoundOptions {
 /// values that were found.
 inline constexpr double kNearFound = 1e-3;
 
+/// The same of its size, where that is more: what is proved is widened by about as much.
+inline constexpr double kNearSize = 4e-9;
+
 struct NetBound {
   bool bounded = false;                   ///< false: no such layer, and nothing below is set
   std::vector<Interval> outputs{};        ///< of each output, over every input
@@ -60,7 +63,7 @@ struct NetBound {
   std::int64_t sets = 1;
   std::int64_t activations = 0;  ///< behind a set, at most: with none f is linear
   std::int64_t boxes = 0;        ///< that were looked at
-  bool closed = false;           ///< by them: each end is next to what f reaches, by kNearFound
+  bool closed = false;           ///< by them: each end is next to what f reaches, as above
   /// x where f nearly reaches each output's high end and its low one, as far as boxes tell.
   std::vector<std::vector<double>> found_at{};
   double largest() const;  ///< of |f| over outputs and ends

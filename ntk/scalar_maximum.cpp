@@ -101,6 +101,11 @@ double value_at(const ScalarProblem& p, double y) {
 ScalarMaximum scalar_maximum(const ScalarProblem& p, double tolerance) {
   const ScalarMaximum start = {value_at(p, p.low), p.low};
   if (!(p.high > p.low)) return start;
+  if (p.w == 0 && p.theta == 0 && p.cross == 0) {  // a unit that nothing takes
+    ScalarMaximum best = start;
+    offer_parabola(best, 0, -p.sigma, -p.kappa, p.low, p.high);
+    return best;
+  }
   return p.phi.kinked() ? kinked_maximum(p, start) : smooth_maximum(p, tolerance, start);
 }
 

@@ -24,9 +24,9 @@ LayerActivation activation_of(const Net& net, std::size_t layer) {
   return LayerActivation(net.values(net.first_parameter(layer)));
 }
 
-void check_large_enough(bool is) {
-  check(is, "net_bound",
-        "got weights so small that their products leave double, wanted larger ones");
+void check_large_enough(bool is, const char* what) {
+  check(is, "net_bound", "got {} so small that their products leave double, wanted larger ones",
+        what);
 }
 
 namespace {
@@ -197,7 +197,7 @@ Tail tail_of_inputs(const Net& net, double within) {
   tail.set = every_normed(features, false);
   tail.affine.push_back(identity_map(features));
   for (double& weight : tail.affine[0].weight) weight *= within;
-  check_large_enough(large_enough(tail.affine[0]));
+  check_large_enough(large_enough(tail.affine[0]), "weights and a region of |x|");
   return tail;
 }
 
@@ -212,7 +212,7 @@ Affine of_ranges(const std::vector<Interval>& ranges, double factor) {
     map.weight[i * ranges.size() + i] =
         factor * std::max(ranges[i].high - middle, middle - ranges[i].low);
   }
-  check_large_enough(large_enough(map));
+  check_large_enough(large_enough(map), "weights and ranges");
   return map;
 }
 

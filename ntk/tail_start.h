@@ -33,7 +33,7 @@ Affine dense_affine(const Net& net, std::size_t layer);
 /// for another kind of layer.
 LayerActivation activation_of(const Net& net, std::size_t layer);
 
-/// Throws keel::Error, of weights too small for double, where `is` is false.
-void check_large_enough(bool is);
+/// Throws keel::Error, of `what` that is too small for double, where `is` is false.
+void check_large_enough(bool is, const char* what = "weights");
 
 }  // namespace keel

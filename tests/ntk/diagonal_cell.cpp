@@ -33,9 +33,11 @@ const std::string kEnclosedNets[] = {
     "dense(8) softplus residual(dense(8) softplus dense(8)) layernorm dense(1)",
     "dense(8) elu dense(8) layernorm elu(alpha=0.5) layernorm dense(1)",
     "dense(8) layernorm elu(alpha=30) rmsnorm dense(8) elu(alpha=0) layernorm dense(1)",
+    "dense(8) elu(alpha=20) layernorm(affine=0) dense(8) elu(alpha=100) layernorm(eps=90) dense(1)",
     "dense(8) selu layernorm dense(8) layernorm selu dense(1)",
     "dense(8) gelu(tanh=1) dense(8) layernorm gelu(tanh=1) layernorm dense(1)",
     "dense(8) relu residual(dense(8) layernorm) rmsnorm layernorm dense(1)",
+    "dense(8) rmsnorm(eps=1) residual(dense(8) layernorm(eps=1e15)) rmsnorm dense(1)",
     "dense(8) layernorm residual(dense(8) prelu(per_unit=1) dense(8)) layernorm dense(1)",
 };
 

@@ -49,6 +49,19 @@ TEST_CASE("scalar_maximum: bends of every term, on cells that begin and end alik
         }
 }
 
+TEST_CASE("scalar_maximum: of a unit that nothing takes, the parabola that is left") {
+  for (const LayerSpec& phi : kCurved) {
+    const ScalarMaximum top =
+        scalar_maximum({.phi = phi, .sigma = -3, .kappa = 2, .low = -1, .high = 5}, 0);
+    CHECK(top.value == 1.125);  // 3 y - 2 y^2
+    CHECK(top.y == 0.75);
+    const ScalarMaximum end =
+        scalar_maximum({.phi = phi, .sigma = -3, .kappa = -2, .low = -1, .high = 5}, 0);
+    CHECK(end.value == 65);
+    CHECK(end.y == 5);
+  }
+}
+
 TEST_CASE("scalar_maximum: where squares of z leave double") {
   for (const LayerSpec& phi : kCurved)
     for (double size : {1e150, 1e153, 1e154, 1e155, 1e200}) {
