@@ -50,9 +50,11 @@ class FlushDenormalsEverywhere {
   FlushDenormalsEverywhere()
       : threads_(inside_parallel_region() ? 1 : static_cast<std::size_t>(thread_count())) {
     on_each([](std::optional<FlushDenormals>& own) { own.emplace(); });
+    own_.emplace();  // last: a thread begins with the mode of the one that starts it
   }
   ~FlushDenormalsEverywhere() {
     on_each([](std::optional<FlushDenormals>& own) { own.reset(); });
+    own_.reset();
   }
   FlushDenormalsEverywhere(const FlushDenormalsEverywhere&) = delete;
   FlushDenormalsEverywhere& operator=(const FlushDenormalsEverywhere&) = delete;
@@ -65,7 +67,7 @@ class FlushDenormalsEverywhere {
 #pragma omp parallel num_threads(static_cast <int>(threads_.size()))
     if (thread_index() > 0) f(threads_[static_cast<std::size_t>(thread_index())]);
   }
-  FlushDenormals own_;
+  std::optional<FlushDenormals> own_;
   std::vector<std::optional<FlushDenormals>> threads_;
 };
 
