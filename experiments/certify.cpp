@@ -149,8 +149,10 @@ std::string findings_text(const RegressionFindings& found, const Standardiser& u
     table.push_back({what, std::isfinite(value) ? brief_outward(value, 5, 1) : no});
   };
   table.push_back({"R^2 on the training rows", brief(found.r2, 5)});  // none, of one value
+  const std::string region =
+      fmt::format(" for |x| <= {:g}{}", search.region(), units.moves_x() ? ", standardised" : "");
   if (const std::optional<Found>& searched = found.supremum.searched) {
-    row(fmt::format("largest Theta(x, x) found for |x| <= {:g}", search.region()), searched->value);
+    row("largest Theta(x, x) found" + region, searched->value);
     row("not proved: if there is no larger, " + about_text(units) + " is at most",
         found.if_supremum * scale);
   } else {
@@ -165,7 +167,7 @@ std::string findings_text(const RegressionFindings& found, const Standardiser& u
                             : "  in the paper's loose form, the ridge for its eigenvalue",
             certificate.loose * scale, no);
   }
-  row(fmt::format("largest found for |x| <= {:g}", search.region()), attack.largest.value * scale);
+  row("largest found" + region, attack.largest.value * scale);
   row("  at |x|", attack.largest.distance());
   std::string text = text_table(table, 1);
   if (!found.supremum.searched && !found.supremum.proved.bounded &&
@@ -216,12 +218,14 @@ int run_weights(const CLI::App& app, TrainedChoice choice, Context& context) {
     file = read_choice(choice);
     if (is_transformer(file)) {
       check_transformer(app);
-      return run_transformer(file, {choice.weights, choice.data, choice.target, choice.search},
-                             context);
+      return run_transformer(
+          file, {choice.weights, choice.data, choice.target, choice.member, choice.search},
+          context);
     }
     choice.net = net_of(choice.net, file, choice.weights);
     if (choice.member >= 0) file = member_of(file, choice.member, choice.weights);
-    choice.standardise = standardise_by(choice.standardise, file);
+    // Of another library's net it is not known that its inputs were: they are taken as they are.
+    choice.standardise = standardise_by(choice.standardise, file, "none");
     return run_trained(file, choice, context);
   } catch (const UsageError&) {
     throw;
@@ -242,22 +246,32 @@ Run declare_certify(CLI::App& app) {
   for (const char* name : {"--data", "--target"}) app.get_option(name)->required(false);
   declare_search(app, choice->search);
   app.add_option("--pieces", choice->pieces,
-                 "of --mode trained, with two or more activations behind the last norm, or one "
-                 "behind the first tanh or sigmoid: what is cut to tighten the bound, 0 for none")
+                 "with two or more activations behind the last norm, or one behind the first tanh "
+                 "or sigmoid: what is cut to tighten the bound, 0 for none")
       ->check(check_whole(0, 100000))
       ->capture_default_str();
   app.add_option(
          "--boxes", choice->boxes,
-         "of --mode trained: how many boxes the inputs are cut in to tighten the bound, 0 for "
-         "none (default: up to what takes some seconds, where they help); of few features they "
-         "leave nothing open")
+         "how many boxes the inputs are cut in to tighten the bound, 0 for none (default: up to "
+         "what takes some seconds, where they help); of few features they leave nothing open")
       ->check(check_whole(0, 1000000000));
   app.add_option("--member", choice->member,
-                 "of --mode trained: which net of an ensemble's --weights, from 0")
+                 "which net of an ensemble's --weights, from 0 (default: each, and what they say "
+                 "in the mean)")
       ->check(check_whole(0, 1000000));
   app.add_flag("--tail", choice->tail,
-               "of --mode trained: --net and --modules are what stands at the end of a larger net, "
-               "of any kind, whose other tensors are not read");
+               "--net and --modules are what stands at the end of a larger net, of any kind, whose "
+               "other tensors are not read");
+  const auto group = [&](const char* title, std::initializer_list<const char*> names) {
+    for (const char* name : names) app.get_option(name)->group(title);
+  };
+  group("A kernel regression (--mode infinite, empirical)",
+        {"--param", "--dtype", "--sigma-w2", "--first-sigma-w2", "--sigma-b2", "--seeds", "--ridge",
+         "--ridge-relative"});
+  group("A net as it is (--mode trained)",
+        {"--modules", "--member", "--tail", "--pieces", "--boxes"});
+  group("Where to prove, and the search",
+        {"--within", "--ranges", "--widen", "--farthest", "--directions", "--steps", "--exceed"});
   app.footer(
       "The certificate bounds the mean prediction of infinitely wide nets at every input, however "
       "far from the data; without a Layer Norm or RMSNorm that no residual passes by, or behind a "

@@ -7,11 +7,13 @@
 #include "../ntk/length.h"
 #include "feature_names.h"
 #include "hold_out.h"
+#include "net_inputs.h"
 #include "standardiser.h"
 
 namespace keel {
 
-TrainingRows::TrainingRows(const TrainedChoice& choice, const TrainedNet& trained)
+TrainingRows::TrainingRows(const TrainedChoice& choice, const TrainedNet& trained,
+                           const Context& context)
     : given(!choice.data.empty()) {
   const Net& net = trained.net;
   if (!given) {
@@ -22,14 +24,15 @@ TrainingRows::TrainingRows(const TrainedChoice& choice, const TrainedNet& traine
     return;
   }
   examples =
-      training_examples(read_table(choice.data, 1, ignored_columns(choice.ignore)), choice.target);
+      table_inputs(choice.data, choice.target, ignored_columns(choice.ignore),
+                   {names_of_features(trained.features, choice.weights), choice.weights}, context);
   check<ShapeError>(examples.features == net.input_width(), "certify",
                     "{} has {} features and {} takes {}, wanted as many", choice.data,
                     examples.features, choice.weights, net.input_width());
   check(net.output_width() == 1, "certify", "got a net of {} outputs with --data, wanted 1",
         net.output_width());
   if (trained.held_out.empty() || trained.columns.empty()) return;
-  Split split = split_as(trained.held_out, examples, choice.weights, choice.data);
+  RowSplit split = split_as(trained.held_out, examples, choice.weights, choice.data);
   examples = std::move(split.training);
   held_out = std::move(split.held_out);
 }
@@ -49,25 +52,29 @@ Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const Train
 }
 
 std::vector<Interval> ranges_of(const TrainedChoice& choice, const TrainedNet& trained,
-                                const Standardiser& units) {
+                                const Standardiser& units, const Context& context) {
   const std::string& path = choice.search.ranges;
   const Net& net = trained.net;
   const Examples rows = [&] {
+    const FeatureNames known{names_of_features(trained.features, choice.weights), choice.weights};
+    const IgnoredColumns ignored = ignored_columns(choice.ignore);
+    const NamedFeatures named(known, "");
     if (choice.data.empty()) {
-      const NamedFeatures named(
-          {names_of_features(trained.features, choice.weights), choice.weights}, "");
-      const Table table = read_table(path, 1, named.ignored(ignored_columns(choice.ignore)));
+      const Table table = read_table(path, 1, named.ignored(ignored));
+      if (const std::string line = named.order_note(table); !line.empty()) context.note(line);
       return named.apply_to(table) ? named.examples(table) : without_target(table);
     }
-    const Table training = read_table(choice.data, 1, ignored_columns(choice.ignore));
-    return test_examples(read_table(path, 1, ignored_as_in(training, choice.target)), training,
-                         choice.target);
+    const Table training = read_table(choice.data, 1, named.ignored(ignored));
+    const Table table = read_table(path, 1, named.ignored(ignored_as_in(training, choice.target)));
+    if (named.apply_to(table)) return named.examples(table);
+    if (const std::string line = order_note(table, training); !line.empty()) context.note(line);
+    return test_examples(table, training, choice.target);
   }();
   const bool one_more = choice.data.empty() && rows.features == net.input_width() + 1;
   check<ShapeError>(rows.features == net.input_width(), "certify",
                     "{} has {} columns of features and {} takes {}, wanted as many{}", path,
                     rows.features, choice.weights, net.input_width(),
-                    one_more ? "; --data and --target tell which are features" : "");
+                    one_more ? "; --ignore leaves a column out" : "");
   const std::vector<double> x = units.x(rows);
   const auto width = static_cast<std::size_t>(rows.features);
   std::vector<Interval> ranges;

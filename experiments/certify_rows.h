@@ -10,7 +10,7 @@ namespace keel {
 /// The rows that the net was trained on; without --data one row of zeros, and units of one.
 struct TrainingRows {
   /// Throws DataError where a table cannot be read, and ShapeError where it is none of the net's.
-  TrainingRows(const TrainedChoice& choice, const TrainedNet& trained);
+  TrainingRows(const TrainedChoice& choice, const TrainedNet& trained, const Context& context);
   bool given;
   Examples examples, held_out{};  ///< the latter as the file says, where it says units, too
 };
@@ -19,11 +19,11 @@ struct TrainingRows {
 /// where the search begins.
 Standardiser units_of(TrainingRows& rows, const TrainedNet& trained, const TrainedChoice& choice);
 
-/// Of --ranges, each feature's in the net's units: the table's columns are those of --data by name
-/// or place, with or without the target, else the features by the names that the weights have, or
-/// in their order. Throws DataError and ShapeError as TrainingRows does.
+/// Of --ranges, each feature's in the net's units: by the names that the weights have of them, else
+/// as the columns of --data, by name or place, with or without the target, else in their order.
+/// Throws DataError and ShapeError as TrainingRows does.
 std::vector<Interval> ranges_of(const TrainedChoice& choice, const TrainedNet& trained,
-                                const Standardiser& units);
+                                const Standardiser& units, const Context& context);
 
 /// |x| of their farthest corner, and above 0.
 double farthest_of(const std::vector<Interval>& ranges);

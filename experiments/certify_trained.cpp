@@ -50,7 +50,7 @@ class Examination {
             search_options(choice.search, {.steps = kNetSteps, .seed = context.options.seed})) {
     options_.stop = interrupt.flag();
     if (!choice.search.ranges.empty()) {
-      options_.ranges = ranges_of(choice, nets[0], units);
+      options_.ranges = ranges_of(choice, nets[0], units, context);
       options_.farthest = farthest_of(options_.ranges);
       options_.nearest = std::min(options_.nearest, 1e-3 * options_.farthest);
     }
@@ -175,7 +175,7 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
   if (const std::string note = note_of_tail(file, choice); choice.tail && !note.empty())
     context.note(note);
   const Net& net = nets[0].net;
-  TrainingRows rows(choice, nets[0]);
+  TrainingRows rows(choice, nets[0], context);
   const Standardiser units = units_of(rows, nets[0], choice);
   const Interrupt interrupt;
   std::vector<TrainedFindings> members;

@@ -11,7 +11,7 @@ struct TrainedChoice {
   std::string net, weights;
   std::vector<std::string> modules;
   bool tail = false;  ///< of a larger net: anything may stand before it
-  std::string data, target, standardise = "x";
+  std::string data, target, standardise;
   std::vector<std::string> ignore{};
   SearchChoice search;
   std::int64_t pieces = NetBoundOptions{}.pieces, member = -1;

@@ -63,7 +63,8 @@ Json numbers_of(const TransformerChoice& choice, const TransformerOptions& net, 
 }  // namespace
 
 void check_transformer(const CLI::App& app) {
-  for (const char* name : {"--net", "--modules", "--pieces", "--boxes", "--standardise"})
+  for (const char* name :
+       {"--net", "--modules", "--pieces", "--boxes", "--standardise", "--ignore"})
     if (app.count(name) > 0)
       throw UsageError("usage", fmt::format("{} is for a net of a SPEC: --weights is of a "
                                             "transformer, which says itself what it is",
@@ -83,7 +84,14 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
                                  choice.search.farthest, kFarthestSequence));
   const OutputFolder folder(context.options.out.empty() ? "out/certify" : context.options.out);
   check_apart({folder.path("summary.json").string()}, {choice.data, choice.weights});
-  const Transformer all = load_transformer(file, choice.weights, context.device);
+  const Transformer all = [&] {
+    Transformer loaded = load_transformer(file, choice.weights, context.device);
+    if (choice.member < 0) return loaded;
+    const std::int64_t members = loaded.members();
+    check(choice.member < members, "weights", "{}: got member {}, wanted one of its {}, from 0",
+          choice.weights, choice.member, members);
+    return loaded.member(choice.member);
+  }();
   const SequenceUnits units = units_of_file(file, choice.weights, context);
   const std::vector<double> series =
       choice.data.empty() ? std::vector<double>{} : read_column(choice.data, choice.target);
@@ -100,6 +108,7 @@ int run_transformer(const SafeTensors& file, const TransformerChoice& choice, Co
     note_another_series(fit, context);
   }
   const TextRows facts = add_bounds(numbers, found.bounds, all.options().seeds, units);
+  if (choice.member >= 0) numbers["member"] = choice.member;
   if (raised(interrupt.flag())) numbers["stopped"] = true;
   const Json summary = summarise(context, numbers);
   folder.write("summary.json", json_text(summary));

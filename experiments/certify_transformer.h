@@ -12,6 +12,7 @@ namespace keel {
 struct TransformerChoice {
   std::string weights;       ///< a file of save_transformer()
   std::string data, target;  ///< a series to judge it by and to search from, or ""
+  std::int64_t member = -1;  ///< the only net of the file's to be looked at; -1: each
   SearchChoice search;
 };
 

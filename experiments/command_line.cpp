@@ -65,17 +65,22 @@ std::string check_seed(const std::string& text) {
 }
 
 void declare_common(CLI::App& app, CommonOptions& options) {
+  const char* group = "Of every command";
   app.add_option("--device", options.device, "auto (a GPU where one is visible), cpu, cuda, cuda:N")
       ->check(check_device_name)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--threads", options.threads, "processor threads to use (default: all)")
-      ->check(check_whole(1, 4096));
-  app.add_option("--out", options.out, "folder for what the command writes");
+      ->check(check_whole(1, 4096))
+      ->group(group);
+  app.add_option("--out", options.out, "folder for what the command writes")->group(group);
   app.add_option("--seed", options.seed, "first seed of the random numbers")
       ->check(check_seed)  // CLI11 takes the largest where a number is too large
-      ->capture_default_str();
-  app.add_flag("--quiet", options.quiet, "no progress bar, no notes, no table");
-  app.add_flag("--json", options.json, "print the summary as JSON instead of a table");
+      ->capture_default_str()
+      ->group(group);
+  app.add_flag("--quiet", options.quiet, "no progress bar, no notes, no table")->group(group);
+  app.add_flag("--json", options.json, "print the summary as JSON instead of a table")
+      ->group(group);
 }
 
 // A shell makes one of a variable that is not set.
@@ -159,7 +164,8 @@ void declare_ignore(CLI::App& app, std::vector<std::string>& columns) {
                  "columns to leave out, which may hold anything: names or numbers, as of --target, "
                  "set apart by commas")
       ->delimiter(',')
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name("A,B");
 }
 
 std::string check_positive(const std::string& text) {

@@ -79,7 +79,7 @@ std::string distance_csv(const DistanceRun& run, const std::vector<DistanceNet>&
   for (const DistanceCurve& curve : run.curves)
     for (const WithinDistance& at : curve.at)
       csv.add(nets[curve.net].name)
-          .add(static_cast<std::int64_t>(curve.seed))
+          .add(std::to_string(curve.seed))
           .add(at.within)
           .add(at.proved.low)
           .add(at.proved.high)

@@ -66,9 +66,24 @@ Examples gathered(const Table& table, const std::vector<std::int64_t>& features,
   }
   examples.named = !table.names.empty() && unique_names(table);
   for (std::int64_t col : features)
-    examples.names.push_back(table.names.empty() ? fmt::format("column {}", col + 1)
+    examples.names.push_back(table.names.empty() ? fmt::format("column {} (from 0)", col)
                                                  : table.names[col]);
   return examples;
+}
+
+Examples examples_at(const Examples& all, std::span<const std::int64_t> rows) {
+  Examples some;
+  some.rows = std::ssize(rows);
+  some.features = all.features;
+  some.names = all.names;
+  some.named = all.named;
+  some.x.reserve(static_cast<std::size_t>(some.rows * some.features));
+  for (std::int64_t row : rows) {
+    const double* x = all.x.data() + row * all.features;
+    some.x.insert(some.x.end(), x, x + all.features);
+    if (!all.y.empty()) some.y.push_back(all.y[static_cast<std::size_t>(row)]);
+  }
+  return some;
 }
 
 Examples training_examples(const Table& table, const std::string& target) {

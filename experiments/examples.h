@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ struct Examples {
   std::int64_t rows = 0, features = 0;
   std::vector<double> x;           ///< [rows, features]
   std::vector<double> y;           ///< [rows]; empty where the table has no target
-  std::vector<std::string> names;  ///< one a feature: its header, or "column 3" (from 1)
+  std::vector<std::string> names;  ///< one a feature: its header, or "column 3 (from 0)"
   bool named = false;              ///< whether these are a header's, in which none repeats
 };
 
@@ -32,6 +33,9 @@ IgnoredColumns ignored_as_in(const Table& training, const std::string& target);
 /// These columns as features, in this order, and `target` unless it is -1.
 Examples gathered(const Table& table, const std::vector<std::int64_t>& features,
                   std::int64_t target);
+
+/// Those rows, in this order.
+Examples examples_at(const Examples& all, std::span<const std::int64_t> rows);
 
 /// Every column but `target` (a name, or a number from 0), and those ignored, is a feature.
 Examples training_examples(const Table& table, const std::string& target);

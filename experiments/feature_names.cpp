@@ -14,12 +14,7 @@ bool differ(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string feature_names(const Examples& examples) {
-  if (!examples.named) return "";
-  try {
-    return nlohmann::json(examples.names).dump();
-  } catch (const nlohmann::json::type_error&) {  // of bytes that are no UTF-8
-    return "";
-  }
+  return examples.named ? nlohmann::json(examples.names).dump() : "";
 }
 
 std::vector<std::string> names_of_features(const std::string& text, const std::string& weights) {
@@ -84,6 +79,16 @@ Examples NamedFeatures::examples(const Table& table) const {
                                             "{}",
                                             shown(target_), known_.file));
   return gathered(table, places, target);
+}
+
+std::string NamedFeatures::order_note(const Table& table) const {
+  if (apply_to(table) || known_.file.empty()) return "";
+  if (known_.names.empty() && table.names.empty()) return "";
+  return fmt::format("note: {} {}: features are taken in their order",
+                     known_.names.empty() ? known_.file : table.file,
+                     known_.names.empty()  ? "has no names of its features"
+                     : table.names.empty() ? "has no header"
+                                           : "has a header in which names repeat");
 }
 
 std::string NamedFeatures::others(const Table& table) const {

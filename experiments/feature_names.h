@@ -12,7 +12,7 @@ namespace keel {
 /// twice: "[\"name\", ...]", a name a feature.
 inline constexpr const char* kFeaturesKey = "keel.features";
 
-/// That text; "" where names tell nothing, or are no UTF-8, which JSON cannot hold.
+/// That text; "" where names tell nothing.
 std::string feature_names(const Examples& examples);
 
 /// Its names; none where it is "". Throws DataError, naming the file `weights`, where it is none of
@@ -43,6 +43,10 @@ class NamedFeatures {
 
   /// Of such a table, in their order. Throws DataError that names one that is missing or ignored.
   Examples examples(const Table& table) const;
+
+  /// A line that says so where a table's features are taken in their order though one of both has
+  /// names for them; else nothing.
+  std::string order_note(const Table& table) const;
 
   /// The table's other columns, quoted; "" where there are none.
   std::string others(const Table& table) const;

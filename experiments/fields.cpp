@@ -35,33 +35,60 @@ Reading parse_number(std::string_view field, double& value) {
 
 namespace {
 
-// Names set apart by tabs, one of them with a blank in it: "Water (kg)\tAge".
-bool has_names_of_words(std::string_view line) {
-  bool words = false;
-  std::size_t names = 0;
-  for (line = without_blanks(line); !line.empty(); ++names) {
-    const std::size_t end = std::min(line.find('\t'), line.size());
-    const std::string_view name = without_blanks(line.substr(0, end));
-    double ignored = 0;
-    const std::string_view first = name.substr(0, name.find(' '));
-    if (name.empty() || parse_number(first, ignored) != Reading::not_a_number) return false;
-    words |= name.find(' ') != std::string_view::npos;
-    line = line.substr(std::min(end + 1, line.size()));
+// How often `separator` stands in a line outside of quotes.
+std::int64_t count_of(char separator, std::string_view line) {
+  std::int64_t count = 0;
+  bool quoted = false;
+  for (char c : line) {
+    if (c == '"') quoted = !quoted;
+    count += !quoted && c == separator;
   }
-  return words && names > 1;
+  return count;
+}
+
+// Whether each of the first lines has as many of them.
+bool as_many_in_all(char separator, std::string_view text) {
+  constexpr int kLines = 100;
+  const std::int64_t first = count_of(separator, take_line(text));
+  for (int i = 1; i < kLines && !text.empty(); ++i)
+    if (count_of(separator, take_line(text)) != first) return false;
+  return true;
+}
+
+// Whether a table's first line is one of fields that tabs set apart, and not of numbers that blanks
+// of both kinds do: none is empty, what has a blank in it begins with no number, and where nothing
+// has one, the next lines have as many tabs.
+bool has_fields_by_tabs(std::string_view text) {
+  bool words = false;
+  std::string_view rest = text, line = take_line(rest);
+  for (bool more = true; more;) {
+    const std::size_t end = line.find('\t');
+    const std::string_view field = without_blanks(line.substr(0, end));
+    const std::size_t blank = field.find(' ');
+    double ignored = 0;
+    if (field.empty() || (blank != field.npos && !field.starts_with('"') &&
+                          parse_number(field.substr(0, blank), ignored) != Reading::not_a_number))
+      return false;
+    words = words || blank != field.npos;
+    more = end != line.npos;
+    if (more) line.remove_prefix(end + 1);
+  }
+  return words || as_many_in_all('\t', text);
 }
 
 }  // namespace
 
-Splitter::Splitter(const std::string& file, std::string_view first_line) : file_(file) {
-  bool quoted = false;
-  for (char c : first_line) {
-    if (c == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (c == ';') separator_ = ';';  // before commas, which may then be decimal commas
-    if (c == ',' && separator_ == ' ') separator_ = ',';
-  }
-  if (separator_ == ' ' && has_names_of_words(first_line)) separator_ = '\t';
+// A semicolon before a comma, which may then be a decimal one.
+Splitter::Splitter(const std::string& file, std::string_view text) : file_(file) {
+  std::string_view rest = text;
+  const std::string_view first = take_line(rest);
+  const bool comma = count_of(',', first) > 0;
+  if (count_of(';', first) > 0 && (!comma || as_many_in_all(';', text)))
+    separator_ = ';';
+  else if (comma)
+    separator_ = ',';
+  else if (count_of('\t', first) > 0 && has_fields_by_tabs(text))
+    separator_ = '\t';
 }
 
 const char* Splitter::between() const {
@@ -74,6 +101,7 @@ const char* Splitter::between() const {
 const std::vector<std::string_view>& Splitter::split(std::string_view line, std::int64_t number) {
   fields_.clear();
   unquoted_.clear();
+  quoted_ = 0;
   unquoted_.reserve(line.size());  // views into it must stay valid
   line_ = number;
   std::string_view rest = trim(line);
@@ -107,6 +135,7 @@ std::string_view Splitter::take_plain(std::string_view& rest) {
 
 std::string_view Splitter::take_quoted(std::string_view& rest) {
   const std::size_t begin = unquoted_.size();
+  ++quoted_;
   const auto column = static_cast<std::int64_t>(fields_.size()) + 1;
   std::size_t i = 1;
   for (;; ++i) {
@@ -122,6 +151,50 @@ std::string_view Splitter::take_quoted(std::string_view& rest) {
   if (!rest.empty() && !(separator_ == ' ' ? is_blank(rest[0]) : rest[0] == separator_))
     refuse(file_, {line_, column}, "got '{}' after a closing quote", field_text(rest));
   return trim(std::string_view(unquoted_).substr(begin));
+}
+
+namespace {
+
+// Of a sequence's second byte, by its first: Unicode 15, table 3-7.
+bool is_second(unsigned char first, unsigned char second) {
+  return second >= (first == 0xE0   ? 0xA0
+                    : first == 0xF0 ? 0x90
+                                    : 0x80) &&
+         second <= (first == 0xED   ? 0x9F
+                    : first == 0xF4 ? 0x8F
+                                    : 0xBF);
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = [&](std::size_t k) {
+      return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0;
+    };
+    const unsigned char c = byte(0);
+    if ((c >= 0x80 && c < 0xC2) || c > 0xF4) return false;
+    const std::size_t more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+    for (std::size_t k = 1; k <= more; ++k)
+      if (k == 1 ? !is_second(c, byte(1)) : (byte(k) & 0xC0) != 0x80) return false;
+    i += 1 + more;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string as_utf8(std::string_view text) {
+  if (is_utf8(text)) return std::string(text);
+  std::string utf8;
+  for (char byte : text) {
+    const auto c = static_cast<unsigned char>(byte);
+    if (c < 0x80) {
+      utf8 += byte;
+    } else {
+      utf8 += static_cast<char>(0xC0 | c >> 6);
+      utf8 += static_cast<char>(0x80 | (c & 0x3F));
+    }
+  }
+  return utf8;
 }
 
 std::string_view take_line(std::string_view& text) {

@@ -37,17 +37,23 @@ enum class Reading { number, not_finite, not_a_number };
 
 Reading parse_number(std::string_view field, double& value);
 
+/// `text`, or where that is no UTF-8, as a table of an older program's, what it says as Latin-1.
+std::string as_utf8(std::string_view text);
+
 /// Splits one line after another into fields, reusing its memory: what split() returns is there
-/// until it is called again. What sets fields apart the first line says.
+/// until it is called again. What sets fields apart the table's first lines say.
 class Splitter {
  public:
-  Splitter(const std::string& file, std::string_view first_line);
+  Splitter(const std::string& file, std::string_view text);
 
   /// What fields are set apart by, for a message.
   const char* between() const;
 
   /// Throws DataError for a quote that is not closed or is followed by more.
   const std::vector<std::string_view>& split(std::string_view line, std::int64_t number);
+
+  /// Whether each field of the line that was split last was quoted.
+  bool all_quoted() const { return quoted_ == fields_.size(); }
 
  private:
   std::string_view trim(std::string_view text) const;
@@ -58,6 +64,7 @@ class Splitter {
   char separator_ = ' ';
   std::int64_t line_ = 0;
   std::vector<std::string_view> fields_;
+  std::size_t quoted_ = 0;
   std::string unquoted_;
 };
 

@@ -112,6 +112,8 @@ int run(ForecastChoice choice, Context& context) {
   ForecastOptions& options = choice.options;
   options.net.norms = *norms_at(choice.no_layer_norm ? "none" : choice.norms);
   options.net.norms.centred = !choice.rms_norm;
+  if (choice.rms_norm && places_of(options.net.norms) == "none")
+    throw UsageError("usage", "got --rmsnorm and no norms, wanted one of them");
   options.net.device = context.device;
   options.first_seed = context.options.seed;
   if (options.net.width % options.net.heads != 0)

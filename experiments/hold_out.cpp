@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <span>
 
 #include "../core/random.h"
 #include "../nn/streams.h"
@@ -11,28 +12,14 @@
 namespace keel {
 namespace {
 
-Examples chosen(const Examples& all, const std::vector<std::int64_t>& rows) {
-  Examples some;
-  some.rows = std::ssize(rows);
-  some.features = all.features;
-  some.names = all.names;
-  some.named = all.named;
-  for (std::int64_t row : rows) {
-    const auto begin = all.x.begin() + row * all.features;
-    some.x.insert(some.x.end(), begin, begin + all.features);
-    some.y.push_back(all.y[static_cast<std::size_t>(row)]);
-  }
-  return some;
-}
-
-Split drawn(const Examples& all, std::int64_t count, std::uint64_t seed) {
+RowSplit drawn(const Examples& all, std::int64_t count, std::uint64_t seed) {
   std::vector<std::int64_t> order = permutation(all.rows, {seed, streams::split()});
   std::sort(order.begin(), order.begin() + count);
   std::sort(order.begin() + count, order.end());
-  Split split;
+  RowSplit split;
   split.rows.assign(order.begin(), order.begin() + count);
-  split.held_out = chosen(all, split.rows);
-  split.training = chosen(all, {order.begin() + count, order.end()});
+  split.held_out = examples_at(all, split.rows);
+  split.training = examples_at(all, std::span(order).subspan(static_cast<std::size_t>(count)));
   split.text = Json{{"held_out", count}, {"rows", all.rows}, {"seed", seed}}.dump();
   return split;
 }
@@ -54,7 +41,8 @@ void declare_hold_out(CLI::App& app, double& hold_out) {
       });
 }
 
-Split split_of(const Examples& all, double hold_out, std::uint64_t seed, const std::string& file) {
+RowSplit split_of(const Examples& all, double hold_out, std::uint64_t seed,
+                  const std::string& file) {
   if (hold_out == 0) return {all, {}};
   const double count =
       hold_out < 1 ? std::round(hold_out * static_cast<double>(all.rows)) : hold_out;
@@ -65,8 +53,8 @@ Split split_of(const Examples& all, double hold_out, std::uint64_t seed, const s
   return drawn(all, static_cast<std::int64_t>(count), seed);
 }
 
-Split split_as(const std::string& text, const Examples& all, const std::string& weights,
-               const std::string& file) {
+RowSplit split_as(const std::string& text, const Examples& all, const std::string& weights,
+                  const std::string& file) {
   std::int64_t count = 0, rows = 0;
   std::uint64_t seed = 0;
   try {

@@ -30,10 +30,7 @@ Examples table_inputs(const std::string& path, const std::string& target,
   const NamedFeatures named(known, target);
   const Table table = read_table(path, 1, named.ignored(ignored));
   if (!named.apply_to(table)) {
-    if (!known.names.empty())
-      context.note(fmt::format(
-          "note: {} {}: features are taken in their order", path,
-          table.names.empty() ? "has no header" : "has a header in which names repeat"));
+    if (const std::string line = named.order_note(table); !line.empty()) context.note(line);
     return target.empty() ? without_target(table) : training_examples(table, target);
   }
   Examples examples = named.examples(table);
@@ -49,10 +46,11 @@ std::vector<std::string> names_of_features(const SafeTensors& file, const std::s
 
 std::string standardise_of(const SafeTensors& file) { return metadata_of(file, kStandardiseKey); }
 
-std::string standardise_by(const std::string& given, const SafeTensors& file) {
+std::string standardise_by(const std::string& given, const SafeTensors& file,
+                           const char* otherwise) {
   if (!given.empty()) return given;
   const std::string own = standardise_of(file);
-  return own.empty() ? "x" : own;
+  return own.empty() ? otherwise : own;
 }
 
 Standardiser units_of_weights(const SafeTensors& file, const std::string& weights,

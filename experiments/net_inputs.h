@@ -19,7 +19,8 @@ Examples array_inputs(const std::string& path, const char* command);
 
 /// The rows of a table, with y where `target` is not "". By the names that are `known` of its
 /// features, where the table has a header without repetitions, and then all other columns may hold
-/// anything; else in the table's order, with a note where names are known. Throws DataError.
+/// anything; else in the table's order, with a note as NamedFeatures::order_note(). Throws
+/// DataError.
 Examples table_inputs(const std::string& path, const std::string& target,
                       const IgnoredColumns& ignored, const FeatureNames& known,
                       const Context& context);
@@ -31,8 +32,9 @@ std::vector<std::string> names_of_features(const SafeTensors& file, const std::s
 /// --standardise of the training of `file`'s nets; "" where it does not say, as of another library.
 std::string standardise_of(const SafeTensors& file);
 
-/// What --standardise comes to: `given` or, where it is "", standardise_of(), or x.
-std::string standardise_by(const std::string& given, const SafeTensors& file);
+/// What --standardise comes to: `given` or, where it is "", standardise_of(), or `otherwise`.
+std::string standardise_by(const std::string& given, const SafeTensors& file,
+                           const char* otherwise);
 
 /// The units of that training, of nets that take `features` features; those x has where there are
 /// none. Throws keel::Error where the file says that there are and not which, and ShapeError where

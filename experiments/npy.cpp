@@ -86,15 +86,60 @@ Header parse_header(const std::string& path, std::string_view text) {
   return header;
 }
 
-DType parse_dtype(const std::string& path, std::string_view descr) {
-  if (descr == "'<f4'") return DType::f32;
-  if (descr == "'<f8'") return DType::f64;
+// How elements lie in the file, and the dtype of the tensor that they become.
+struct Stored {
+  char kind;  // f, i, u, or b for bool
+  int bytes;
+  DType dtype;
+};
+
+Stored parse_dtype(const std::string& path, std::string_view descr) {
+  constexpr std::pair<std::string_view, Stored> kKnown[] = {
+      {"'<f4'", {'f', 4, DType::f32}}, {"'<f8'", {'f', 8, DType::f64}},
+      {"'|b1'", {'b', 1, DType::f64}}, {"'|i1'", {'i', 1, DType::f64}},
+      {"'|u1'", {'u', 1, DType::f64}}, {"'<i2'", {'i', 2, DType::f64}},
+      {"'<u2'", {'u', 2, DType::f64}}, {"'<i4'", {'i', 4, DType::f64}},
+      {"'<u4'", {'u', 4, DType::f64}}, {"'<i8'", {'i', 8, DType::f64}},
+      {"'<u8'", {'u', 8, DType::f64}}};
+  for (const auto& [name, stored] : kKnown)
+    if (descr == name) return stored;
   if (descr.starts_with('['))
     refuse(path,
            "got the structured dtype {}, wanted '<f4' (float32) or '<f8' (float64): "
            "numpy.lib.recfunctions.structured_to_unstructured makes columns of its fields",
            shown(descr));
-  refuse(path, "got dtype {}, wanted '<f4' (float32) or '<f8' (float64)", shown(descr));
+  refuse(path, "got dtype {}, wanted '<f4' (float32), '<f8' (float64) or whole numbers",
+         shown(descr));
+}
+
+// The element at `from`, as double: whole numbers up to 2^53 exactly.
+double element_at(const std::string& path, const char* from, Stored stored) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, from, static_cast<std::size_t>(stored.bytes));
+  if (stored.kind == 'b') return bits != 0;
+  if (stored.kind == 'f')
+    return stored.bytes == 8 ? std::bit_cast<double>(bits)
+                             : std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  const int unused = 64 - 8 * stored.bytes;
+  const bool negative = stored.kind == 'i' && (bits << unused) >> 63 != 0;
+  const auto whole = static_cast<std::int64_t>(bits << unused) >> unused;
+  const std::uint64_t size = negative ? 0 - static_cast<std::uint64_t>(whole) : bits;
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 53;
+  if (size > kLargest)
+    refuse(path, "got the whole number {}{}, wanted up to 2^53, as float64 holds them",
+           negative ? "-" : "", size);
+  return negative ? -static_cast<double>(size) : static_cast<double>(size);
+}
+
+// Where the element of that place in C order lies in Fortran order.
+std::int64_t fortran_place(const Shape& shape, std::int64_t place) {
+  std::int64_t at = 0, stride = shape.elements();
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    stride /= shape[axis];
+    at += place % shape[axis] * stride;
+    place /= shape[axis];
+  }
+  return at;
 }
 
 // "(3, 4)", "(3,)", or "()" for a scalar.
@@ -153,24 +198,31 @@ Tensor parse_npy(std::string_view view, const std::string& path) {
   if (view.size() < start) refuse(path, "the .npy header is cut short");
 
   const Header header = parse_header(path, view.substr(8 + length_bytes, length));
-  const DType dtype = parse_dtype(path, header.descr);
-  if (header.fortran_order == "True")
-    refuse(path, "got Fortran order, wanted C order (numpy.ascontiguousarray)");
-  if (header.fortran_order != "False")
-    refuse(path, "got fortran_order {}, wanted False", shown(header.fortran_order));
+  const Stored stored = parse_dtype(path, header.descr);
+  const bool fortran = header.fortran_order == "True";
+  if (!fortran && header.fortran_order != "False")
+    refuse(path, "got fortran_order {}, wanted True or False", shown(header.fortran_order));
   const Shape shape = parse_shape(path, header.shape);
   const auto count = static_cast<std::uint64_t>(shape.elements());
-  const std::size_t held = (view.size() - start) / size_of(dtype);
+  const auto bytes = static_cast<std::size_t>(stored.bytes);
+  const std::size_t held = (view.size() - start) / bytes;
   if (held < count)
     refuse(path, "shape {} needs {} elements, the file is cut short after {}", shape, count, held);
-  const std::size_t more = view.size() - start - count * size_of(dtype);
+  const std::size_t more = view.size() - start - count * bytes;
   if (more > 0)
     refuse(path, "got {} bytes more than shape {} needs: wanted one array", more, shape);
 
-  const Tensor tensor = Tensor::empty(shape, dtype);
-  dispatch(dtype, [&](auto t) {
+  const Tensor tensor = Tensor::empty(shape, stored.dtype);
+  dispatch(stored.dtype, [&](auto t) {
     using T = decltype(t);
-    if (count > 0) std::memcpy(tensor.data<T>(), view.data() + start, tensor.bytes());
+    if (count > 0 && !fortran && stored.kind == 'f')
+      std::memcpy(tensor.data<T>(), view.data() + start, tensor.bytes());
+    else
+      for (std::int64_t i = 0; i < shape.elements(); ++i) {
+        const auto at = static_cast<std::size_t>(fortran ? fortran_place(shape, i) : i);
+        tensor.data<T>()[i] =
+            static_cast<T>(element_at(path, view.data() + start + at * bytes, stored));
+      }
     check_finite(path, tensor.data<T>(), shape.elements());
   });
   return tensor;

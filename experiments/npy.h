@@ -1,4 +1,4 @@
-// NumPy's .npy files: float32 and float64 arrays of up to four axes, C order, versions 1 to 3.
+// NumPy's .npy files of up to four axes, versions 1 to 3.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace keel {
 
-/// A tensor on the CPU with the file's shape and dtype. Throws DataError where the file is missing,
-/// cut short or no .npy, or holds another dtype, Fortran order, more than four axes, or a number
-/// that is not finite.
+/// A tensor on the CPU with the file's shape: of float32 or float64, in C or Fortran order, with
+/// its dtype; of whole numbers and bools, float64. Throws DataError where the file is missing, cut
+/// short or no .npy, or holds another dtype, more than four axes, a number that is not finite, or a
+/// whole one beyond 2^53.
 Tensor read_npy(const std::string& path);
 
 /// The same from memory; `file` is what messages call it.

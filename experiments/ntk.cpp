@@ -28,6 +28,8 @@ struct Inputs {
   Examples first, second;
 };
 
+bool is_array(const std::string& path) { return path.ends_with(".npy"); }
+
 // What is no .npy is a table, whose features go by the names that the weights have of them or, of
 // the second table, the first one.
 Inputs read_inputs(const NtkChoice& choice, const std::optional<SafeTensors>& weights,
@@ -36,13 +38,19 @@ Inputs read_inputs(const NtkChoice& choice, const std::optional<SafeTensors>& we
       weights ? names_of_features(*weights, choice.kernel.weights) : std::vector<std::string>(),
       choice.kernel.weights};
   const auto read = [&](const std::string& path, const IgnoredColumns& ignored) {
-    if (path.ends_with(".npy")) return array_inputs(path, "ntk");
+    if (is_array(path)) return array_inputs(path, "ntk");
     return table_inputs(path, "", ignored, names, context);
   };
-  const Examples first = read(choice.x1, ignored_columns(choice.ignore));
+  std::vector<std::string> ignore = choice.ignore;  // numbers are the first table's, if it is one
+  const Examples first = read(choice.x1, [&](const Table& table) {
+    const std::vector<std::int64_t> columns = ignored_columns(choice.ignore)(table);
+    for (std::size_t i = 0; !table.names.empty() && i < columns.size(); ++i)
+      ignore[i] = table.names[static_cast<std::size_t>(columns[i])];
+    return columns;
+  });
   if (choice.x2.empty()) return {first, first};
   if (names.names.empty() && first.named) names = {first.names, choice.x1};
-  return {first, read(choice.x2, ignored_if_there(choice.ignore))};
+  return {first, read(choice.x2, ignored_if_there(ignore))};
 }
 
 Tensor infinite(const NtkChoice& choice, const Tensor& x1, const Tensor& x2, const Context& context,
@@ -107,6 +115,8 @@ int run_ntk(NtkChoice choice, Context& context) {
                      "a net share one kernel and do not mix");
   if (!choice.kernel.infinite() && choice.output != "ntk")
     throw UsageError("usage", "--kernel nngp is for --mode infinite");
+  if (!choice.ignore.empty() && is_array(choice.x1) && (choice.x2.empty() || is_array(choice.x2)))
+    throw UsageError("usage", "--ignore is of a table's columns, wanted one for --x1 or --x2");
   OutputFolder folder(context.options.out.empty() ? "out/ntk" : context.options.out);
   const auto [rows1, rows2] = read_inputs(choice, weights, context);
   check<ShapeError>(rows1.features == rows2.features, "ntk",

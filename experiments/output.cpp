@@ -28,11 +28,11 @@ void write_files(const std::vector<std::pair<fs::path, std::string>>& files) {
 void check_writable(const fs::path& path) { OutputFile{path}; }
 
 void check_apart(const std::vector<std::string>& written, const std::vector<std::string>& read) {
-  std::vector<std::filesystem::path> taken;
+  std::vector<fs::path> taken;
   const auto absolute = [](const std::string& path) {
-    std::error_code problem;
-    const auto whole = std::filesystem::weakly_canonical(path, problem);
-    return problem ? std::filesystem::path(path) : whole;
+    std::error_code problem;  // of what does not exist yet, a relative name would stay one
+    const auto whole = fs::weakly_canonical(fs::absolute(path, problem), problem);
+    return problem ? fs::path(path) : whole;
   };
   for (const std::string& path : read)
     if (!path.empty()) taken.push_back(absolute(path));

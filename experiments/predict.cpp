@@ -53,7 +53,9 @@ Predictions predict_all(const PredictChoice& choice, const SafeTensors& file,
       fail<ShapeError>("predict", "{} has {} columns of features and {} takes {}, wanted as many{}",
                        choice.data.empty() ? choice.x : choice.data, examples.features,
                        choice.weights, net.input_width(),
-                       target && choice.x.empty() ? "; --target names one that is none" : "");
+                       !target || !choice.x.empty() ? ""
+                       : net.output_width() > 1     ? "; --ignore leaves one out"
+                                                    : "; --target names one that is none");
     }
     const Standardiser units = units_of_weights(file, choice.weights, net.input_width());
     std::vector<double> values = units.y_in_own_units(
@@ -94,20 +96,19 @@ std::string as_csv(const Predictions& predictions) {
     for (std::int64_t s = 0; members > 1 && s < members; ++s)
       header.push_back(fmt::format("member_{}", s));
   } else {
-    for (std::int64_t o = 0; o < predictions.outputs; ++o)
+    for (std::int64_t o = 0; o < predictions.outputs; ++o) {
       header.push_back(fmt::format("output_{}", o));
+      if (members > 1) header.push_back(fmt::format("output_{}_std", o));
+      for (std::int64_t s = 0; members > 1 && s < members; ++s)
+        header.push_back(fmt::format("output_{}_member_{}", o, s));
+    }
   }
   Csv csv(header);
   const MemberRows rows = as_rows(predictions);
   const auto outputs = static_cast<std::size_t>(predictions.outputs);
   for (std::size_t row = 0; row * outputs < rows[0].size(); ++row) {
     csv.add(static_cast<std::int64_t>(row));
-    if (outputs == 1) {
-      add_prediction(csv, at_row(rows, row));
-    } else {
-      for (std::size_t o = 0; o < outputs; ++o)
-        csv.add(mean_with_interval(at_row(rows, row * outputs + o)).mean);
-    }
+    for (std::size_t o = 0; o < outputs; ++o) add_prediction(csv, at_row(rows, row * outputs + o));
     csv.end_row();
   }
   return csv.text();

@@ -42,6 +42,18 @@ std::pair<std::int64_t, std::string> form_of(const Table& table) {
                                    : fmt::format("header, RMSD in column {}", at + 1)};
 }
 
+// Columns F1 to F9: by these names, where a header has them all, else all but the target.
+std::vector<std::int64_t> features_of(const Table& table, std::int64_t target) {
+  std::vector<std::int64_t> named, others;
+  for (std::int64_t f = 1; f < kColumns; ++f) {
+    const auto found = std::find(table.names.begin(), table.names.end(), fmt::format("F{}", f));
+    if (found != table.names.end()) named.push_back(found - table.names.begin());
+  }
+  for (std::int64_t col = 0; col < table.cols; ++col)
+    if (col != target) others.push_back(col);
+  return std::ssize(named) == kColumns - 1 ? named : others;
+}
+
 std::string with_commas(std::int64_t value) {
   std::string text = std::to_string(value);
   for (auto at = static_cast<std::int64_t>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
@@ -57,7 +69,7 @@ Protein read_protein(const std::string& path) {
                     fmt::format("got {} columns, wanted 10: RMSD and F1 to F9", table.cols));
   const auto [target, form] = form_of(table);
   Protein protein;
-  protein.rows = training_examples(table, std::to_string(target));
+  protein.rows = gathered(table, features_of(table, target), target);
   for (std::size_t f = 0; f < protein.rows.names.size(); ++f)
     protein.rows.names[f] = fmt::format("F{}", f + 1);
   protein.found = fmt::format("{}: {} rows x {} columns ({})", table.file, with_commas(table.rows),
@@ -84,19 +96,6 @@ ProteinSplit split_protein(const Protein& protein, std::uint64_t seed) {
     (i < training ? split.train : split.id).push_back(inside[order[i]]);
   std::sort(split.id.begin(), split.id.end());
   return split;
-}
-
-Examples examples_at(const Examples& from, const std::vector<std::int64_t>& rows) {
-  Examples chosen;
-  chosen.rows = static_cast<std::int64_t>(rows.size());
-  chosen.features = from.features;
-  chosen.names = from.names;
-  for (std::int64_t row : rows) {
-    const double* x = from.x.data() + row * from.features;
-    chosen.x.insert(chosen.x.end(), x, x + from.features);
-    chosen.y.push_back(from.y[row]);
-  }
-  return chosen;
 }
 
 }  // namespace keel

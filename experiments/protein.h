@@ -33,7 +33,4 @@ struct ProteinSplit {
 /// distribution. Throws DataError where one of the three would be too small to use.
 ProteinSplit split_protein(const Protein& protein, std::uint64_t seed);
 
-/// Those rows of `from`, in that order.
-Examples examples_at(const Examples& from, const std::vector<std::int64_t>& rows);
-
 }  // namespace keel

@@ -22,7 +22,7 @@ std::optional<SafeTensors> completed(RegressionChoice& choice) {
   std::optional<SafeTensors> weights = completed(choice.kernel);
   const SafeTensors none;
   const std::string own = standardise_of(weights ? *weights : none);
-  choice.standardise = standardise_by(choice.standardise, weights ? *weights : none);
+  choice.standardise = standardise_by(choice.standardise, weights ? *weights : none, "x");
   // Units that the net was not trained in would make another function of it.
   check(own.empty() || (own == "none") == (choice.standardise == "none"), "standardise",
         "{} is of a net that keel trained with --standardise {}, got {}", choice.kernel.weights,
@@ -59,7 +59,8 @@ void declare_regression(CLI::App& app, RegressionChoice& choice) {
   app.add_option(
          "--standardise", choice.standardise,
          "none, x or xy: by mean and population deviation of the training rows (default: x, "
-         "or as the net of --weights was trained; its x keeps the units of that)")
+         "or as the net of --weights was trained; its x keeps the units of that; of --mode "
+         "trained, where these do not say, none)")
       ->check(one_of({"none", "x", "xy"}));
   auto* ridge = app.add_option("--ridge", choice.ridge, "added to the kernel's diagonal")
                     ->check(check_not_negative)
@@ -89,9 +90,14 @@ RegressionTask::RegressionTask(const RegressionChoice& choice,
   if (weights && !standardise_of(*weights).empty())
     standardiser_ = standardiser_.with_x_of(
         units_of_weights(*weights, choice.kernel.weights, training().features));
+  else if (weights && choice.standardise != "none")
+    context.note(
+        fmt::format("note: {} does not say the units of its inputs: they are standardised "
+                    "by {} (--standardise none: taken as they are)",
+                    choice.kernel.weights, choice.data));
   for (std::int64_t feature : standardiser_.constant_features())
-    context.note(fmt::format("note: feature {} never changes in {}", training().names[feature],
-                             choice.data));
+    context.note(constant_note(training(), feature, choice.data));
+  if (const std::string line = named_.order_note(table_); !line.empty()) context.note(line);
   if (split_.held_out.rows > 0) check_inputs(split_.held_out, choice.data);
 }
 

@@ -36,7 +36,7 @@ class RegressionTask {
   const Table& table() const { return table_; }
   /// Its features, where it and the weights have names, in the order of the weights'.
   const Examples& training() const { return split_.training; }
-  const Split& split() const { return split_; }
+  const RowSplit& split() const { return split_; }
   const Standardiser& standardiser() const { return standardiser_; }
   const std::shared_ptr<const Kernel>& kernel() const { return kernel_; }
 
@@ -63,7 +63,7 @@ class RegressionTask {
   const Context& context_;
   NamedFeatures named_;
   Table table_;
-  Split split_;
+  RowSplit split_;
   Standardiser standardiser_;
   std::shared_ptr<const Kernel> kernel_;
 };

@@ -121,10 +121,13 @@ int run_reproduce(const ReproduceChoice& choice, Context& context) {
 
 Run declare_reproduce(CLI::App& app) {
   const auto choice = std::make_shared<ReproduceChoice>();
+  std::size_t width = 0;  // of the names
+  for (const Experiment& experiment : experiments())
+    width = std::max(width, std::string_view(experiment.name).size());
   std::string list;
   for (const Experiment& experiment : experiments())
-    list += fmt::format("\n  {:8} {}", experiment.name, experiment.summary);
-  list += fmt::format("\n  {:8} all of these that need no data", kAllFigures);
+    list += fmt::format("\n  {:{}} {}", experiment.name, width, experiment.summary);
+  list += fmt::format("\n  {:{}} all of these that need no data", kAllFigures, width);
   app.add_option("name", choice->name, "what to reproduce:" + list)->required();
   app.add_option("--seeds", choice->options.seeds, "nets a panel (default: as in the paper)")
       ->check(check_whole(1, 1000));

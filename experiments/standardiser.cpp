@@ -163,4 +163,9 @@ void Standardiser::check_columns(const std::string& text, const std::string& wei
   }
 }
 
+std::string constant_note(const Examples& training, std::int64_t feature, const std::string& file) {
+  return fmt::format("note: feature {} never changes in {}",
+                     shown(training.names[static_cast<std::size_t>(feature)]), file);
+}
+
 }  // namespace keel

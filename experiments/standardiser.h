@@ -76,4 +76,7 @@ class Standardiser {
   std::vector<std::int64_t> constant_;
 };
 
+/// A line on one of these, of `file`.
+std::string constant_note(const Examples& training, std::int64_t feature, const std::string& file);
+
 }  // namespace keel

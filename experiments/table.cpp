@@ -1,6 +1,7 @@
 #include "table.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -15,10 +16,22 @@ std::string counted(std::int64_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-// `only`: of this column alone, and nothing of what others hold. `hint`: what may be done about a
-// field that is no number.
+// How --ignore says a column: by its name, where that is one plain word, else by its number.
+std::string option_text(const Table& table, std::int64_t col) {
+  if (table.names.empty()) return std::to_string(col);
+  const std::string& name = table.names[static_cast<std::size_t>(col)];
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_';
+  });
+  return plain && std::count(table.names.begin(), table.names.end(), name) == 1
+             ? name
+             : std::to_string(col);
+}
+
+// `only`: of this column alone, and nothing of what others hold. `hints`: whether columns can be
+// ignored.
 void read_row(Table& table, const std::vector<std::string_view>& fields, std::int64_t line,
-              const char* between, std::optional<std::int64_t> only, const char* hint) {
+              const char* between, std::optional<std::int64_t> only, bool hints) {
   const auto found = static_cast<std::int64_t>(fields.size());
   if (found != table.cols)
     refuse(table.file, {line}, "got {}, wanted {} as on line 1, set apart by {}",
@@ -36,7 +49,9 @@ void read_row(Table& table, const std::vector<std::string_view>& fields, std::in
            fields[col].empty() ? "nothing" : fmt::format("'{}'", field_text(fields[col])),
            reading == Reading::not_finite ? "finite " : "",
            line == 1 && reading == Reading::not_a_number ? " (a header has none)" : "",
-           is_text ? hint : "");
+           is_text && hints
+               ? fmt::format("; --ignore {} leaves the column out", option_text(table, col))
+               : "");
   }
 }
 
@@ -64,6 +79,19 @@ void check_no_header(const std::string& file, const std::vector<std::string_view
   }
 }
 
+// Fields none of which is a number; or all of them quoted, where the next line's are not.
+bool is_header(std::string_view line, std::string_view rest, Splitter& splitter) {
+  const auto& fields = splitter.split(line, 1);
+  double ignored = 0;
+  if (std::all_of(fields.begin(), fields.end(), [&](std::string_view field) {
+        return parse_number(field, ignored) == Reading::not_a_number;
+      }))
+    return true;
+  if (!splitter.all_quoted() || rest.empty()) return false;
+  splitter.split(take_line(rest), 2);
+  return !splitter.all_quoted();
+}
+
 Table parse(std::string_view text, const std::string& file, std::int64_t min_rows,
             const std::string* column, const IgnoredColumns& ignored_of) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
@@ -77,36 +105,34 @@ Table parse(std::string_view text, const std::string& file, std::int64_t min_row
 
   Table table;
   table.file = file;
+  Splitter splitter(table.file, text);
   std::string_view line = take_line(text);
-  Splitter splitter(table.file, line);
+  const bool header = is_header(line, text, splitter);
   const auto& fields = splitter.split(line, 1);
   table.cols = static_cast<std::int64_t>(fields.size());
-  double ignored = 0;
-  const bool header = std::all_of(fields.begin(), fields.end(), [&](std::string_view field) {
-    return parse_number(field, ignored) == Reading::not_a_number;
-  });
   if (header)
     check_header(file, fields);
   else if (!text.empty())
     check_no_header(file, fields);
-  if (header) table.names.assign(fields.begin(), fields.end());
+  for (std::size_t i = 0; header && i < fields.size(); ++i)
+    table.names.push_back(as_utf8(fields[i]));
   if (ignored_of) {
     table.ignored.resize(fields.size());
     for (std::int64_t col : ignored_of(table)) table.ignored[static_cast<std::size_t>(col)] = true;
   }
-  const char* hint = ignored_of ? "; --ignore leaves a column out" : "";
+  const bool hints = ignored_of != nullptr;
   const auto only = column ? std::optional(find_column(table, *column)) : std::nullopt;
   // Every field has a character and an end: a wide header over many short lines asks for no more.
   const auto lines = 1 + std::count(text.begin(), text.end(), '\n') + (text.empty() ? 0 : 1);
   table.values.reserve(std::min(static_cast<std::size_t>(lines * (only ? 1 : table.cols)),
                                 (line.size() + text.size()) / 2 + 2));
-  if (!header) read_row(table, fields, 1, splitter.between(), only, hint);
+  if (!header) read_row(table, fields, 1, splitter.between(), only, hints);
   for (std::int64_t number = 2; !text.empty(); ++number) {
     line = take_line(text);
     if (without_blanks(line).empty())
       refuse(file, {number}, "got a blank line, wanted {} as on line 1",
              counted(table.cols, "field"));
-    read_row(table, splitter.split(line, number), number, splitter.between(), only, hint);
+    read_row(table, splitter.split(line, number), number, splitter.between(), only, hints);
   }
   table.rows = std::ssize(table.values) / (only ? 1 : table.cols);
   if (table.rows < min_rows)

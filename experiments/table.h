@@ -26,8 +26,9 @@ struct Table {
 /// hold anything, dates say. None: all are read.
 using IgnoredColumns = std::function<std::vector<std::int64_t>(const Table&)>;
 
-/// Reads a table. The first line is a header where none of its fields is a number. Fields may be
-/// "quoted"; a BOM, CRLF and blank lines at the end are accepted.
+/// Reads a table. The first line is a header where none of its fields is a number, or where all of
+/// them are "quoted", as fields may be, and the second line's are not. A BOM, CRLF and blank lines
+/// at the end are accepted, and of names Latin-1, which becomes UTF-8.
 /// Throws DataError, naming file, line and column, for a field that is missing, not a number,
 /// infinite or NaN, for rows of different lengths, and for fewer than `min_rows` rows.
 Table read_table(const std::string& path, std::int64_t min_rows = 1,

@@ -66,11 +66,13 @@ Reproduced reproduce_rows(const Table1Task& task) {
 void declare_table1(CLI::App& app, Table1Options& options) {
   const char* group = "table1";
   app.add_option("--data", options.data,
-                 "table1: CASP.csv or CASP.txt, or the folder that holds it")
+                 "table1: CASP.csv or CASP.txt, or the folder that holds it; uci: a folder of "
+                 "folders, each with data.txt, index_features.txt and index_target.txt")
       ->group(group);
   auto* methods =
       app.add_option("--methods", options.methods, "some of the rows, separated by commas")
           ->delimiter(',')
+          ->allow_extra_args(false)
           ->check(one_of(table1_methods()))
           ->group(group);
   app.add_option("--standardise", options.recipe.standardise, "what of the nets' data: x or xy")

@@ -125,7 +125,7 @@ struct TrainTask {
   OutputFolder folder;
   Standardise standardise;
   Table table;
-  Split split;
+  RowSplit split;
   const Examples& training;
   Examples& test;  // rows held out, or of a table of their own, or none
   Standardiser standardiser;
@@ -171,8 +171,7 @@ int stopped(const TrainReport& report, const TrainTask& task, const TrainChoice&
 int run_train(const TrainChoice& choice, Context& context) {
   TrainTask task(choice, context);
   for (std::int64_t feature : task.standardiser.constant_features())
-    context.note(fmt::format("note: feature {} never changes in {}", task.training.names[feature],
-                             choice.data));
+    context.note(constant_note(task.training, feature, choice.data));
   const TrainReport report = train_with_bar(task, choice, context);
   if (report.interrupted) return stopped(report, task, choice, context);
 
@@ -182,6 +181,11 @@ int run_train(const TrainChoice& choice, Context& context) {
     if (choice.standardise != "none") notes[kColumnsKey] = task.standardiser.columns();
     if (const std::string names = feature_names(task.training); !names.empty())
       notes[kFeaturesKey] = names;
+    else if (!task.table.names.empty())
+      context.note(
+          fmt::format("note: names repeat in the header of {}: {} keeps none, and features "
+                      "go by their order",
+                      choice.data, choice.save_weights));
     if (!task.split.text.empty()) notes[kHeldOutKey] = task.split.text;
     save_weights(net, choice.save_weights, notes);
     if (task.net.mixes_rows())

@@ -67,19 +67,6 @@ std::vector<Set> read_sets(const std::string& folder) {
   return sets;
 }
 
-Examples examples_of(const Set& set, std::span<const std::int64_t> rows) {
-  Examples examples;
-  examples.rows = static_cast<std::int64_t>(rows.size());
-  examples.features = static_cast<std::int64_t>(set.features.size());
-  for (std::int64_t row : rows) {
-    for (std::int64_t column : set.features) examples.x.push_back(set.table.at(row, column));
-    examples.y.push_back(set.table.at(row, set.target));
-  }
-  for (std::int64_t column : set.features)
-    examples.names.push_back(fmt::format("column {}", column + 1));
-  return examples;
-}
-
 struct Split {
   Examples training, test;
   Standardiser standardiser;
@@ -89,8 +76,9 @@ struct Split {
 Split split_of(const Set& set, std::uint64_t seed) {
   const std::vector<std::int64_t> order = permutation(set.table.rows, {seed, streams::split()});
   const std::size_t test = order.size() / 10;
-  const Examples training = examples_of(set, std::span(order).subspan(test));
-  return {training, examples_of(set, std::span(order).first(test)),
+  const Examples all = gathered(set.table, set.features, set.target);
+  const Examples training = examples_at(all, std::span(order).subspan(test));
+  return {training, examples_at(all, std::span(order).first(test)),
           Standardiser(Standardise::xy, training)};
 }
 
@@ -177,7 +165,7 @@ Reproduced reproduce_uci(const Context& context, const ReproduceOptions& chosen,
       for (std::int64_t s = 0; s < splits; ++s) {
         const std::uint64_t seed = context.options.seed + static_cast<std::uint64_t>(s);
         errors.push_back(run_method(method.name, split_of(set, seed), seed, epochs, context));
-        csv.add(set.name).add(method.name).add(static_cast<std::int64_t>(seed)).add(errors.back());
+        csv.add(set.name).add(method.name).add(std::to_string(seed)).add(errors.back());
         csv.end_row();
         done += static_cast<double>(set.table.rows) /
                 static_cast<double>(splits * static_cast<std::int64_t>(methods.size()));

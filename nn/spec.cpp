@@ -184,7 +184,10 @@ Spec parse(std::string_view text, bool tail) {
   parser.begun = tail;
   parser.take(rest, false);
   check(parser.identities == 0 && parser.spec.back().kind == LayerKind::dense, "spec",
-        "got {} as the last layer, wanted dense(k) for k outputs", parser.last.at());
+        "got {} as the last layer, wanted dense(k) for k outputs",
+        parser.identities == 0 && parser.spec.back().kind == LayerKind::add
+            ? fmt::format("a residual, which ends with {},", parser.last.at())
+            : parser.last.at());
   check_residuals(parser.spec);
   return std::move(parser.spec);
 }

@@ -149,7 +149,10 @@ void Training::set_earlier_aside() {
   std::error_code problem;
   if (!std::filesystem::exists(from, problem)) return;
   // By their names, as a write that failed leaves one file under both.
-  check(std::filesystem::weakly_canonical(from) != std::filesystem::weakly_canonical(to), "train",
+  const auto whole = [](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  };
+  check(whole(from) != whole(to), "train",
         "got '{}' for the checkpoint and '{}' for an earlier one, which are one file",
         options.checkpoint, options.earlier_checkpoint);
   const bool link = std::filesystem::is_symlink(from, problem);  // what it names is written to

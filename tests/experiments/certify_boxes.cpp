@@ -113,13 +113,14 @@ TEST_CASE("certify trained: in the ranges of a table, as wide as they are or wid
   const auto by_name = net.summary()["interval"];
   REQUIRE(net.certify({"--ranges", ends}).err == "");  // the weights have the names, too
   CHECK(net.summary()["interval"] == by_name);
-  REQUIRE(net.certify({"--ranges", net.folder.file("p.csv", "0,-1\n0.5,2\n")}).err == "");
+  REQUIRE(net.certify({"--ranges", net.folder.file("p.csv", "0,-1\n0.5,2\n")})
+              .err.ends_with("p.csv has no header: features are taken in their order\n"));
   CHECK(net.summary()["interval"] == by_name);
   const std::string dated = net.folder.file("d.csv", "day,a,b\nmon,0,-1\ntue,0.5,2\n");
   REQUIRE(net.certify({"--ranges", dated}).err == "");
   CHECK(net.summary()["interval"] == by_name);
   // A point.
-  REQUIRE(net.certify({"--ranges", net.folder.file("one.csv", "0.2,-1\n")}).err == "");
+  REQUIRE(net.certify({"--ranges", net.folder.file("one.csv", "a,b\n0.2,-1\n")}).err == "");
   const auto point = net.summary()["interval"];
   CHECK(point[1].get<double>() - point[0].get<double>() <= 1e-4);
   // With the target, and neither names nor --data that say which it is.
@@ -127,7 +128,7 @@ TEST_CASE("certify trained: in the ranges of a table, as wide as they are or wid
   const Ran ran = net.certify({"--ranges", bare});
   CHECK(ran.code == 1);
   CHECK(ran.err.find("has 3 columns of features and " + net.weights +
-                     " takes 2, wanted as many; --data and --target tell which are features\n") !=
+                     " takes 2, wanted as many; --ignore leaves a column out\n") !=
         std::string::npos);
 }
 

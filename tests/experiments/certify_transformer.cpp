@@ -68,6 +68,24 @@ TEST_CASE("certify transformer: proves of a file what forecast proved of its net
   CHECK(!here.contains("one_step"));
 }
 
+TEST_CASE("certify transformer: one net of the file's") {
+  const Saved saved;
+  REQUIRE(saved.certify({}).code == 0);
+  const auto all = saved.summary();
+  for (int member : {0, 1}) {
+    REQUIRE(saved.certify({"--member", std::to_string(member)}).code == 0);
+    const auto one = saved.summary();
+    CHECK(one["member"] == member);
+    CHECK(one["seeds"] == std::vector<int>{3 + member});
+    CHECK(one["interval"] == all["interval_by_seed"][static_cast<std::size_t>(member)]);
+  }
+  const Ran beyond = saved.certify({"--member", "2"});
+  CHECK(beyond.code == 1);
+  CHECK(beyond.err ==
+        "keel: weights: " + saved.weights + ": got member 2, wanted one of its 2, from 0\n");
+  CHECK(saved.certify({"--ignore", "a"}).code == 2);
+}
+
 TEST_CASE("certify transformer: with a series, how well each row is predicted from those before") {
   const Saved saved;
   const Ran ran = saved.certify({"--data", saved.data.table, "--target", "level"});

@@ -88,6 +88,29 @@ TEST_CASE("predict: a feature that is missing, ignored or the target is named") 
   }
 }
 
+TEST_CASE("a header of older programs is kept as UTF-8, and matches one that is") {
+  const TemporaryFolder folder;
+  const std::string rows = "1,2,3\n4,5,6\n7,8,1\n2,2,2\n", weights = folder / "w.safetensors";
+  const std::string latin = folder.file("latin.csv", "l\xE9,b,y\n" + rows),
+                    moved = folder.file("moved.csv", "b,y,l\xC3\xA9\n2,3,1\n5,6,4\n8,1,7\n2,2,2\n");
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(),
+                     {"--target", "y", "--out", folder / "out", "--device", "cpu"});
+    return run_keel(arguments);
+  };
+  REQUIRE(run({"train", "--net", "dense(4) relu dense(1)", "--data", latin, "--epochs", "3",
+               "--save-weights", weights, "--quiet"})
+              .code == 0);
+  CHECK(read_safetensors(weights).metadata.at(kFeaturesKey) == "[\"l\xC3\xA9\",\"b\"]");
+  std::vector<double> errors;
+  for (const std::string& data : {latin, moved}) {
+    const Ran ran = run({"predict", "--weights", weights, "--data", data});
+    CHECK(ran.err == "");
+    errors.push_back(json_of(folder / "out/summary.json")["data_rmse"].get<double>());
+  }
+  CHECK(errors[0] == errors[1]);
+}
+
 TEST_CASE("train writes no names where a table has none, or one twice") {
   const TemporaryFolder folder;
   for (const std::string header : {"", "a,a,y\n"}) {
@@ -95,26 +118,43 @@ TEST_CASE("train writes no names where a table has none, or one twice") {
                       weights = folder / "w.safetensors";
     const Ran ran = run_keel({"train", "--net", "dense(2) relu dense(1)", "--data", data,
                               "--target", "2", "--epochs", "1", "--save-weights", weights, "--out",
-                              folder / "out", "--device", "cpu", "--quiet"});
-    REQUIRE(ran.err == "");
+                              folder / "out", "--device", "cpu"});
+    REQUIRE(ran.code == 0);
+    CHECK((ran.err.find("note: names repeat in the header of " + data + ": " + weights +
+                        " keeps none, and features go by their order\n") != std::string::npos) ==
+          !header.empty());
+    // Who reads them with a header is told.
+    const std::string named = folder.file("n.csv", "a,b\n1,2\n"),
+                      bare = folder.file("b.csv", "1,2\n");
+    const auto predicted = [&](const std::string& rows) {
+      return run_keel({"predict", "--weights", weights, "--data", rows, "--out", folder / "out",
+                       "--device", "cpu"})
+          .err;
+    };
+    CHECK(predicted(named) == "note: " + weights +
+                                  " has no names of its features: features are taken in their "
+                                  "order\n");
+    CHECK(predicted(bare) == "");
     CHECK(!read_safetensors(weights).metadata.contains(kFeaturesKey));
   }
 }
 
 TEST_CASE("certify: ranges go by the names that the weights have") {
   Named given;
-  const auto interval = [&](const std::string& text) {
+  const auto interval = [&](const std::string& text, bool by_place = false) {
     const Ran ran =
         run_keel({"certify", "--mode", "trained", "--weights", given.weights, "--ranges",
                   given.folder.file("r.csv", text), "--steps", "5", "--directions", "4", "--out",
                   given.folder / "out", "--device", "cpu"});
-    CHECK(ran.err == "");
+    CHECK(ran.err == (by_place ? "note: " + given.folder / "r.csv" +
+                                     " has no header: features are taken in their order\n"
+                               : std::string()));
     REQUIRE(ran.code == 0);
     return json_of(given.folder / "out/summary.json")["interval"];
   };
   const auto wanted = interval("\"height, m\",breite ü\n1,150\n2,350\n");
   CHECK(interval("breite ü,day,\"height, m\"\n150,Monday,1\n350,Friday,2\n") == wanted);
-  CHECK(interval("150,1\n350,2\n") != wanted);
+  CHECK(interval("150,1\n350,2\n", true) != wanted);
 }
 
 }  // namespace

@@ -236,6 +236,9 @@ TEST_CASE("forecast: refusals are one line, and leave nothing") {
   };
   CHECK(said({"--seeds", "0"}, 2) ==
         "keel: usage: --seeds: got '0', wanted a whole number from 1 to 1000\n");
+  for (const char* none : {"--no-layernorm", "--norms=none"})
+    CHECK(said({"--rmsnorm", none}, 2) ==
+          "keel: usage: got --rmsnorm and no norms, wanted one of them\n");
   CHECK(said({"--save-weights", data.table}, 1).find("level.csv") != std::string::npos);
   CHECK(said({"--steps", "2000000", "--lr", "1e30"}, 1)
             .find("at step 100 of the training of seed 0") != std::string::npos);

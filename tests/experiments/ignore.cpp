@@ -22,8 +22,8 @@ TEST_CASE("train, certify, regress and predict: columns to ignore") {
   Ran ran = run("train", {"--net", net, "--epochs", "5"});
   CHECK(ran.code == 1);
   CHECK(ran.err == "keel: " + table +
-                       ": line 2, column 1 (id): got 'row 0', wanted a number; --ignore leaves a "
-                       "column out\n");
+                       ": line 2, column 1 (id): got 'row 0', wanted a number; --ignore id "
+                       "leaves the column out\n");
   ran = run("train", {"--net", net, "--epochs", "5", "--ignore", "id,when", "--test", table,
                       "--save-weights", weights});
   CHECK(ran.code == 0);

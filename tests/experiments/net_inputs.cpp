@@ -107,6 +107,29 @@ TEST_CASE("regress: of weights that keel trained x is in the units of their trai
   CHECK(json_of(net.folder / "out/summary.json")["net"] == spec);
 }
 
+TEST_CASE(
+    "weights that say no units: a net's inputs are taken as they are, and a regression's noted") {
+  const Trained net("dense(4) layernorm relu dense(1)", "none");
+  const std::string bare = without_units(net);
+  const auto ranges = [&](const std::string& weights, std::vector<std::string> more) {
+    more.insert(more.end(), {"--ranges", net.table, "--weights", weights, "--data", net.table,
+                             "--target", "y", "--quiet"});
+    REQUIRE(net.certify(std::move(more)).code == 0);
+    return net.summary()["interval"];
+  };
+  const auto own = ranges(net.weights, {});
+  CHECK(ranges(bare, {}) == own);
+  CHECK(ranges(bare, {"--standardise", "x"}) != own);
+  const Ran ran = run_keel({"regress", "--mode", "empirical", "--net", net.spec, "--weights", bare,
+                            "--data", net.table, "--target", "y", "--ridge", "0.1", "--out",
+                            net.folder / "out", "--device", "cpu"});
+  CHECK(ran.err.find("note: " + bare +
+                     " does not say the units of its inputs: they are "
+                     "standardised by " +
+                     net.table + " (--standardise none: taken as they are)\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("regress: of weights that keel trained features go by their names, in both tables") {
   const Trained net("dense(4) layernorm relu dense(1)", "x");
   const std::string saved = net.folder / "p.csv";

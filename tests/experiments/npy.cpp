@@ -65,6 +65,45 @@ TEST_CASE("npy: what is written is read back bit for bit, and lies at a multiple
   CHECK(content_of(path) == npy_bytes(kMatrix, raw(kSix)));
 }
 
+TEST_CASE("npy: Fortran order, whole numbers and bools, as NumPy writes those of data frames") {
+  const auto read = [](const char* dtype, const char* order, const char* shape,
+                       const std::string& elements) {
+    return parse_npy(npy_bytes(fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}",
+                                           dtype, order, shape),
+                               elements),
+                     "a.npy");
+  };
+  const Tensor by_columns = read("<f8", "True", "(3, 2)", raw(kSix));
+  CHECK(by_columns.shape() == Shape{3, 2});
+  CHECK(by_columns.to_vector<double>() == std::vector<double>{1, 4, 2, 5, 3, 6.5});
+  const Tensor deep = read("<f4", "True", "(1, 3, 2)", raw(std::vector<float>{1, 2, 3, 4, 5, 6}));
+  CHECK(deep.dtype() == DType::f32);
+  CHECK(deep.to_vector<double>() == std::vector<double>{1, 4, 2, 5, 3, 6});
+  CHECK(read("<f8", "True", "(6,)", raw(kSix)).to_vector<double>() == kSix);
+  CHECK(read("<f8", "True", "(0, 3)", "").shape() == Shape{0, 3});
+  CHECK(read("<f8", "True", "()", raw(std::vector<double>{7})).item() == 7);
+
+  using Values = std::vector<double>;
+  constexpr std::int64_t kLargest = std::int64_t{1} << 53;
+  const Tensor whole =
+      read("<i8", "True", "(2, 2)", raw(std::vector<std::int64_t>{-1, kLargest, -kLargest, 0}));
+  CHECK(whole.dtype() == DType::f64);
+  CHECK(whole.to_vector<double>() == Values{-1, -0x1p53, 0x1p53, 0});
+  CHECK(read("<u8", "False", "(2,)", raw(std::vector<std::uint64_t>{3, 1u << 31}))
+            .to_vector<double>() == Values{3, 0x1p31});
+  CHECK(read("<i4", "False", "(2,)", raw(std::vector<std::int32_t>{-5, INT32_MIN}))
+            .to_vector<double>() == Values{-5, -0x1p31});
+  CHECK(read("<u4", "False", "(1,)", raw(std::vector<std::uint32_t>{UINT32_MAX})).item() ==
+        0x1p32 - 1);
+  CHECK(read("<i2", "False", "(2,)", raw(std::vector<std::int16_t>{-2, 300})).to_vector<double>() ==
+        Values{-2, 300});
+  CHECK(read("<u2", "False", "(1,)", raw(std::vector<std::uint16_t>{65535})).item() == 65535);
+  CHECK(read("|i1", "False", "(2,)", "\xff\x05").to_vector<double>() == Values{-1, 5});
+  CHECK(read("|u1", "False", "(1,)", "\xff").item() == 255);
+  CHECK(read("|b1", "False", "(3,)", std::string("\x01\x00\x01", 3)).to_vector<double>() ==
+        Values{1, 0, 1});
+}
+
 TEST_CASE("npy: what cannot be used is refused") {
   const TemporaryFolder folder;
   const std::string path = folder / "a.npy";
@@ -80,12 +119,12 @@ TEST_CASE("npy: what cannot be used is refused") {
     return npy_bytes(header, raw(kSix));
   };
   CHECK(refused("1,2,3\n") == "got no .npy file (it does not start with \\x93NUMPY)");
-  CHECK(refused(with("<f8", "<i8")) ==
-        "got dtype '<i8', wanted '<f4' (float32) or '<f8' (float64)");
-  CHECK(refused(with("<f8", ">f8")) ==
-        "got dtype '>f8', wanted '<f4' (float32) or '<f8' (float64)");
-  CHECK(refused(with("False", "True")) ==
-        "got Fortran order, wanted C order (numpy.ascontiguousarray)");
+  for (const char* dtype : {"<f2", ">f8", ">i4", "<c16", "|S8"})
+    CHECK(refused(with("<f8", dtype)) ==
+          fmt::format("got dtype '{}', wanted '<f4' (float32), '<f8' (float64) or whole numbers",
+                      dtype));
+  CHECK(refused(with("<f8", "<u8")) ==  // 1.0, bit by bit
+        "got the whole number 4607182418800017408, wanted up to 2^53, as float64 holds them");
   CHECK(refused(with("(2, 3)", "(1, 1, 1, 2, 3)")) ==
         "got shape (1, 1, 1, 2, 3), wanted at most 4 axes");
   CHECK(refused(with("(2, 3)", "(2, 4)")) ==
@@ -102,11 +141,11 @@ TEST_CASE("npy: what cannot be used is refused") {
   CHECK(refused(with("'<f8'", "[('<f8', '<f4'), ('b', '<f4')]")) ==
         "got the structured dtype [('<f8', '<f4'), ('b', '<f4')], wanted '<f4' (float32) or '<f8' "
         "(float64): numpy.lib.recfunctions.structured_to_unstructured makes columns of its fields");
-  CHECK(refused(with("False", "0")) == "got fortran_order 0, wanted False");
+  CHECK(refused(with("False", "0")) == "got fortran_order 0, wanted True or False");
   CHECK(refused(with("'descr'", "'x': 1, 'descr'")) == "the .npy header has no readable 'descr'");
   CHECK(refused(with(", }", ", 'shape': (6,)}")).starts_with("got .npy header {'descr': '<f8', "));
   CHECK(refused(with("<f8", "<\nf8")) ==
-        "got dtype '<?f8', wanted '<f4' (float32) or '<f8' (float64)");
+        "got dtype '<?f8', wanted '<f4' (float32), '<f8' (float64) or whole numbers");
   std::string minor = npy_bytes(kMatrix, raw(kSix));
   minor[7] = 2;
   CHECK(refused(minor) == "got .npy version 1.2, wanted 1.0");

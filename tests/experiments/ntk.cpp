@@ -111,6 +111,14 @@ TEST_CASE("ntk: features of two tables go by name, those of a table without name
   CHECK(kernel() == wanted);
   REQUIRE(run({turned, "--ignore", "note", "--x2", first}).code == 0);
   CHECK(kernel() == wanted);
+  // A number is one of the first table's columns, wherever the second has it, or not at all.
+  for (const std::string& second : {turned, first}) {
+    REQUIRE(run({turned, "--ignore", "0", "--x2", second}).code == 0);
+    CHECK(kernel() == wanted);
+  }
+  write_npy(folder / "x.npy", Tensor::from<double>({1, 2, 3, -4}, {2, 2}));
+  CHECK(run({folder / "x.npy", "--ignore", "0"}).err ==
+        "keel: usage: --ignore is of a table's columns, wanted one for --x1 or --x2\n");
   const Ran by_place = run({first, "--x2", bare});
   CHECK(by_place.err == "note: " + bare + " has no header: features are taken in their order\n");
   CHECK(kernel() == wanted);

@@ -90,6 +90,23 @@ TEST_CASE("output: a link is followed, and permissions stay") {
           "output: got '" + path + "', wanted the path of a file");
 }
 
+TEST_CASE("output: one file by two names, which does not exist yet, is one file") {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const fs::path here = fs::current_path();
+  fs::current_path(folder.str());
+  for (const std::string& other :
+       {std::string("./m.st"), folder / "m.st", std::string("x/../m.st"), std::string("m.st")}) {
+    CAPTURE(other);
+    CHECK(message_of<Error>([&] {
+            check_apart({"m.st", other}, {});
+          }) == "output: got '" + other + "' for two files, wanted a name for each");
+    CHECK_THROWS_AS(check_apart({other}, {"m.st"}), Error);
+  }
+  CHECK_NOTHROW(check_apart({"m.st", "x/m.st", "./n.st", ""}, {"", folder / "r.csv"}));
+  fs::current_path(here);
+}
+
 TEST_CASE("output: a full disk leaves the old file and nothing else") {
   const TemporaryFolder folder;
   write_file(folder / "a.txt", "old");

@@ -145,6 +145,31 @@ TEST_CASE("predict: another library's net is the function that its SPEC says") {
   const Table table = read_table(given.folder / "y.csv");
   CHECK(table.names == std::vector<std::string>{"row", "output_0", "output_1", "output_2"});
   CHECK(table.at(4, 3) == read_npy(y).to_vector<double>()[14]);
+  // Of an ensemble each output's mean, deviation and members.
+  const Net pair("dense(4) relu dense(2)", 2, {.members = 2});
+  save_weights(pair, given.folder / "pair.safetensors");
+  const auto of_pair = [&](const std::string& saved) {
+    REQUIRE(given
+                .predict({"--net", "dense(4) relu dense(2)", "--weights",
+                          given.folder / "pair.safetensors", "--x", x, "--save", saved})
+                .code == 0);
+    return saved;
+  };
+  const Table both = read_table(of_pair(given.folder / "pair.csv"));
+  CHECK(both.names == std::vector<std::string>{"row", "output_0", "output_0_std",
+                                               "output_0_member_0", "output_0_member_1", "output_1",
+                                               "output_1_std", "output_1_member_0",
+                                               "output_1_member_1"});
+  const auto array = read_npy(of_pair(given.folder / "pair.npy")).to_vector<double>();
+  for (std::int64_t output : {0, 1}) {
+    const double first = array[static_cast<std::size_t>(2 * 3 + output)],
+                 second = array[static_cast<std::size_t>(10 + 2 * 3 + output)];
+    CHECK(both.at(3, 1 + 4 * output) == doctest::Approx((first + second) / 2).epsilon(1e-14));
+    CHECK(both.at(3, 2 + 4 * output) ==
+          doctest::Approx(std::abs(first - second) / std::sqrt(2)).epsilon(1e-12));
+    CHECK(both.at(3, 3 + 4 * output) == first);
+    CHECK(both.at(3, 4 + 4 * output) == second);
+  }
   // Of no rows none.
   write_npy(x, Tensor::zeros({0, 2}, DType::f64));
   REQUIRE(
@@ -163,7 +188,7 @@ TEST_CASE("predict: what makes no sense is refused in one line, and nothing is w
   const std::string weights = given.folder / "w.safetensors", saved = given.folder / "p.csv";
   save_weights(Net("dense(2) relu dense(1)", 2), weights);
   const auto refused = [&](std::vector<std::string> more, int code, const std::string& why) {
-    more.insert(more.end(), {"--save", saved});
+    more.insert(more.end(), {"--save", saved, "--quiet"});
     const Ran ran = given.predict(more);
     CHECK(ran.code == code);
     CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 1);

@@ -102,10 +102,26 @@ TEST_CASE("protein: a split too small to use is refused") {
         "least 15 and 2");
 }
 
+TEST_CASE("protein: features by their names, in whatever order a header has them") {
+  const TemporaryFolder folder;
+  const Protein plain = read_protein(folder.file("CASP.csv", csv_form()));
+  const Table table = read_table(folder / "CASP.csv");
+  std::string turned;
+  for (std::int64_t row = -1; row < table.rows; ++row)
+    for (std::int64_t col = table.cols - 1; col >= 0; --col)
+      turned += (row < 0 ? table.names[static_cast<std::size_t>(col)]
+                         : fmt::format("{}", table.at(row, col))) +
+                (col > 0 ? "," : "\n");
+  const Protein moved = read_protein(folder.file("turned.csv", turned));
+  CHECK(moved.rows.x == plain.rows.x);
+  CHECK(moved.rows.y == plain.rows.y);
+  CHECK(moved.rows.names == plain.rows.names);
+}
+
 TEST_CASE("protein: rows are taken in the order asked for") {
   const TemporaryFolder folder;
   const Protein protein = read_protein(folder.file("CASP.csv", csv_form()));
-  const Examples two = examples_at(protein.rows, {7, 2});
+  const Examples two = examples_at(protein.rows, std::vector<std::int64_t>{7, 2});
   CHECK(two.rows == 2);
   CHECK(two.y == std::vector<double>{7, 2});
   CHECK(two.x[0] == protein.area(7));

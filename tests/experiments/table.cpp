@@ -55,6 +55,45 @@ TEST_CASE("table: one column, whatever the others hold") {
   CHECK(refused(text, "w") == "d.csv: line 1: got column 'w', wanted one of: 0 date, 1 v, 2 a,b");
 }
 
+TEST_CASE("table: tabs set fields apart where the first lines say so, blanks else") {
+  const auto names = [](const std::string& text) { return parse_table(text, "d.csv").names; };
+  using Names = std::vector<std::string>;
+  const auto dated = [](const Table&) { return std::vector<std::int64_t>{0}; };
+  // What is left out may hold blanks, or nothing.
+  const Table people = parse_table("name\tx\ty\nJohn Smith\t1\t2\n\t3\t4\n", "d.csv", 1, dated);
+  CHECK(people.names == Names{"name", "x", "y"});
+  CHECK(people.values == Values{0, 1, 2, 0, 3, 4});
+  CHECK(parse_table("2020-01-01 00:00\t1\n2020-01-01 01:00\t2\n", "d.csv", 1, dated).values ==
+        Values{0, 1, 0, 2});
+  // Numbers that tabs and blanks line up, or a tab at the end of some lines.
+  CHECK(parse_table("1 2\t3\n4\t5 6\n", "d.csv").cols == 3);
+  CHECK(parse_table("1\t2\n3\t\t4\n", "d.csv").values == Values{1, 2, 3, 4});
+  CHECK(parse_table("1\t2\n3\t4\t\n", "d.csv").values == Values{1, 2, 3, 4});
+  CHECK(names("a\tb\n1\t2\n") == Names{"a", "b"});
+  // A semicolon within a name is none between fields.
+  CHECK(names("Price (EUR; net),b\n1,2\n") == Names{"Price (EUR; net)", "b"});
+  CHECK(names("a,b;c\n1;2\n") == Names{"a,b", "c"});
+}
+
+TEST_CASE("table: a header is what is quoted, where the rows are not, and Latin-1 becomes UTF-8") {
+  const Table years = parse_table("\"2019\",\"2020\"\n1,2\n3,4\n", "d.csv");
+  CHECK(years.names == std::vector<std::string>{"2019", "2020"});
+  CHECK(years.values == Values{1, 2, 3, 4});
+  CHECK(parse_table("\"1\",\"2\"\n\"3\",\"4\"\n", "d.csv").rows == 2);
+  CHECK(parse_table("\"1\",2\n3,4\n", "d.csv").rows == 2);
+  CHECK(parse_table("\"1\",\"2\"\n", "d.csv").rows == 1);
+  for (const char* name : {"l\xE9", "l\xC3\xA9"})
+    CHECK(parse_table(fmt::format("{},y\n1,2\n", name), "d.csv").names[0] == "l\xC3\xA9");
+  // No UTF-8: cut short, too long a form, a surrogate, beyond the last character.
+  for (const char* name :
+       {"a\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80", "\xFF"})
+    CHECK(nlohmann::json(parse_table(fmt::format("{},y\n1,2\n", name), "d.csv").names[0])
+              .dump()
+              .size() > 2);
+  for (const char* name : {"\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xED\x9F\xBF"})
+    CHECK(parse_table(fmt::format("{},y\n1,2\n", name), "d.csv").names[0] == name);
+}
+
 TEST_CASE("table: names of several words, set apart by tabs") {
   const Table table = parse_table("Cement (kg)\tWater\tAge in days\n1\t2 \t3\n", "d.csv");
   CHECK(table.names == std::vector<std::string>{"Cement (kg)", "Water", "Age in days"});
@@ -103,7 +142,7 @@ TEST_CASE("table: what cannot be used is refused by file, line and column") {
         "d.csv: line 2: got 3 fields, wanted 2 as on line 1, set apart by ','");
   CHECK(refusal("a b\n1\n") ==
         "d.csv: line 2: got 1 field, wanted 2 as on line 1, set apart by blanks");
-  CHECK(refusal("size (m;ft),y\n1,2\n") ==
+  CHECK(refusal("size (m);y\n1,2\n") ==
         "d.csv: line 2: got 1 field, wanted 2 as on line 1, set apart by ';'");
   CHECK(refusal("a b\tc\n1\n") ==
         "d.csv: line 2: got 1 field, wanted 2 as on line 1, set apart by tabs");

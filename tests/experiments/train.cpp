@@ -200,7 +200,8 @@ TEST_CASE("train: bad input is one line") {
   CHECK(on("a,y\n1,2\n2,3\n", "z") == "line 1: got column 'z', wanted one of: 0 a, 1 y\n");
   CHECK(on("a,y\n1,2\n", "y") == "got 1 row of numbers, wanted at least 2\n");
   CHECK(on("1e300,1\n2,3\n", "1") ==
-        "row 0 (from 0), column 1: got 1e+300 by --standardise none, more than float32 holds\n");
+        "row 0 (from 0), column 0 (from 0): got 1e+300 by --standardise none, more than float32 "
+        "holds\n");
   const std::string far = data.folder.file("far.csv", "a,b,y,c\n3e38,3e38,0,3e38\n");
   CHECK(
       refused({"--test", far, "--epochs", "2", "--standardise", "none"}, "dense(64) relu dense(1)")
