@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -16,11 +15,6 @@ namespace keel {
 
 inline constexpr const char* kNet = "dense(16) layernorm relu dense(16) relu dense(1)";
 inline constexpr const char* kNoNorm = "dense(16) relu dense(16) relu dense(1)";
-
-inline std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 /// Not here: a parser is a second of every file's compilation.
 nlohmann::json json_of(const std::string& path);
