@@ -27,6 +27,9 @@ void check_options(const TransformerOptions& options) {
   check<ShapeError>(options.width % options.heads == 0, "transformer",
                     "got width {} and {} heads, wanted a multiple of the heads", options.width,
                     options.heads);
+  check<ShapeError>(options.width / options.heads <= kLongestSequence, "transformer",
+                    "got width {} and {} heads, wanted heads at most {} wide", options.width,
+                    options.heads, kLongestSequence);
   check(!options.seeds.empty(), "transformer", "got no seeds, wanted one a member");
 }
 

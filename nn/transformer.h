@@ -34,13 +34,14 @@ struct TransformerOptions {
 /// share their elements.
 class Transformer {
  public:
-  /// Throws keel::Error where a size is below 1, or heads do not divide width.
+  /// Throws ShapeError where a size is below 1, the length or a head (width / heads) is above
+  /// kLongestSequence, or heads do not divide width; keel::Error where there are no seeds.
   explicit Transformer(TransformerOptions options);
 
   /// All parameters 0, for whoever fills them in. Throws as the constructor does.
   static Transformer zeros(TransformerOptions options);
 
-  /// Where the parameters of such a transformer lie, without making one.
+  /// Where the parameters of such a transformer lie, without making one. Throws as the constructor.
   static ParameterLayout layout_of(const TransformerOptions& options);
 
   Transformer(Transformer&&) = default;

@@ -171,6 +171,10 @@ TEST_CASE("transformer: what it refuses") {
         "transformer: got hidden 0, wanted at least 1");
   CHECK(refused([](Options& o) { o.length = 1025; }) ==
         "transformer: got length 1025, wanted at most 1024");
+  CHECK(refused([](Options& o) {
+          o.width = 2050;
+          o.heads = 2;
+        }) == "transformer: got width 2050 and 2 heads, wanted heads at most 1024 wide");
   CHECK(refused([](Options& o) { o.seeds.clear(); }) ==
         "transformer: got no seeds, wanted one a member");
 
