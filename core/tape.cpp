@@ -146,8 +146,8 @@ void Backward::rows(Slot parameter, const Rows& factor) {
 
 namespace {
 constexpr const char* kPerSample =
-    "the derivative of this value does not split by sample, wanted a parameter that dense or "
-    "layer_norm uses directly";
+    "the derivative of this value does not split by sample, wanted a parameter that dense, "
+    "add_bias, prelu, layer_norm or rms_norm uses directly";
 }
 
 void JacobianSink::total(Slot, const Tensor&) { fail("jacobian", kPerSample); }

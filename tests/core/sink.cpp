@@ -139,7 +139,7 @@ TEST_CASE("a leaf used twice in a sample has several factors, which add up") {
 TEST_CASE("derivatives that do not split by sample are refused") {
   constexpr const char* kMessage =
       "jacobian: the derivative of this value does not split by sample, wanted a parameter that "
-      "dense or layer_norm uses directly";
+      "dense, add_bias, prelu, layer_norm or rms_norm uses directly";
   const Tensor x = draw({5, 3}, 0), w = draw({1, 3}, 1), b = draw({1}, 2), ones = draw({5, 1}, 3);
   const auto differentiate = [&](const Function& f, const Tensor& parameter) {
     Tape tape;
