@@ -30,7 +30,8 @@ struct TrainOptions {
   /// Called at most about ten times a second, by one thread at a time, not always the same.
   std::function<void(const Progress&)> progress{};
 
-  /// Set to true by anybody, a signal handler say: train returns before the next epoch.
+  /// Set to true by anybody, a signal handler say: train returns before the next epoch; where one
+  /// is several steps, soon within it, and that epoch is undone.
   StopFlag stop = nullptr;
 
   std::string checkpoint{};        ///< a file to resume from; empty: none is written
