@@ -18,11 +18,12 @@ struct RandomKey {
 /// Uniform on [0, 1), 53 random bits; a float32 tensor holds the same draws cut to 24 bits.
 Tensor uniform(Shape shape, RandomKey key, DType dtype = DType::f32, Device device = {});
 
-/// Standard normal times `stddev`; a float32 tensor holds the float64 draws, rounded.
+/// Standard normal times `stddev`; a float32 tensor holds the float64 draws, rounded. A negative
+/// `stddev` is not refused: it turns the sign of every draw.
 Tensor normal(Shape shape, RandomKey key, double stddev = 1, DType dtype = DType::f32,
               Device device = {});
 
-/// A uniformly random order of 0 .. n-1.
+/// A uniformly random order of 0 .. n-1. Throws keel::Error where n is below 0.
 std::vector<std::int64_t> permutation(std::int64_t n, RandomKey key);
 
 }  // namespace keel

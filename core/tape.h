@@ -51,6 +51,8 @@ class Backward {
   /// A factor of a weight's or vector parameter's derivative.
   void outer(Slot weight, const Outer& factor);
   void rows(Slot parameter, const Rows& factor);
+
+  /// rows() of two parameters of one op: where both are leaves, the sink has them at once.
   void rows_pair(Slot a, const Rows& of_a, Slot b, const Rows& of_b);
 
   /// Whether factors must keep samples apart; if not, a row of Rows may be a sum over several
@@ -112,7 +114,8 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// A value whose derivative is wanted: a parameter, or an input.
+  /// A value whose derivative is wanted: a parameter, or an input. Throws keel::Error where the
+  /// tensor was moved from or never filled.
   Var leaf(Tensor value);
 
   /// Forgets every node but keeps the memory; Vars from before are refused from now on.
@@ -132,13 +135,15 @@ class Tape {
   /// derivatives go to `sink`. Cotangents are freed as they are consumed. May be called again.
   /// Where takes_stacks() and the sink keeps samples apart, d_output may be C cotangents at once,
   /// one below the other: [C n, o] for an output [n, o]. Factors then have C n rows, their inputs
-  /// n.
+  /// n. Throws keel::Error where output is not this tape's as it is now, ShapeError or DeviceError
+  /// where d_output does not fit it, and what an op or the sink refuses.
   void backward(const Var& output, const Tensor& d_output, Sink& sink);
 
   /// Whether every op so far takes stacks of cotangents.
   bool takes_stacks() const;
 
-  /// d_output = 1: for a loss, or one loss per ensemble member. Refuses outputs of rank > 1.
+  /// d_output = 1: for a loss, or one loss per ensemble member. Throws ShapeError for an output of
+  /// rank > 1, and as above.
   void backward(const Var& loss, Sink& sink);
 
   /// Throws keel::Error unless `var` is a value of this tape as it is now.
@@ -160,12 +165,13 @@ class Tape {
   std::uint32_t generation_ = next_generation();
 };
 
-/// The tape all non-constant `inputs` are on; null where all are constants. Throws on two tapes,
-/// and on a Var from before its tape was cleared.
+/// The tape all non-constant `inputs` are on; null where all are constants. Throws keel::Error on
+/// two tapes, and on a Var from before its tape was cleared.
 Tape* common_tape(const char* op, std::initializer_list<const Var*> inputs);
 
 /// What every op ends with: `out`, and, where some input is on a tape, how to pull d_out back:
 /// pullback(const Tensor& d_out, Backward& backward). It is dropped unseen where all are constants.
+/// Throws as common_tape(), and so does every op.
 template <class F>
 Var record(const char* op, Tensor out, std::initializer_list<const Var*> inputs, F pullback,
            Takes takes) {

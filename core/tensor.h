@@ -18,7 +18,8 @@ class Tensor {
  public:
   Tensor() = default;
 
-  /// Uninitialised elements.
+  /// Uninitialised elements. Throws ShapeError where 64 bits cannot count their bytes, OutOfMemory
+  /// where there is no room for them: so does whatever makes a Tensor.
   static Tensor empty(Shape shape, DType dtype = DType::f32, Device device = {});
   static Tensor full(Shape shape, double value, DType dtype = DType::f32, Device device = {});
   static Tensor zeros(Shape shape, DType dtype = DType::f32, Device device = {}) {
@@ -51,13 +52,16 @@ class Tensor {
     return reinterpret_cast<T*>(static_cast<std::byte*>(storage_.data()) + offset_);
   }
 
-  /// Slices begin <= i < end of the first axis, sharing storage: [n, d] -> [end - begin, d].
+  /// Slices begin <= i < end of the first axis, sharing storage: [n, d] -> [end - begin, d]. Throws
+  /// ShapeError unless 0 <= begin <= end <= n, and of a scalar.
   Tensor slice(std::int64_t begin, std::int64_t end) const;
 
-  /// Slice i of the first axis without that axis, sharing storage: [S, n, d] -> [n, d].
+  /// Slice i of the first axis without that axis, sharing storage: [S, n, d] -> [n, d]. Throws
+  /// ShapeError unless 0 <= i < S, and of a scalar.
   Tensor operator[](std::int64_t i) const;
 
-  /// Same elements, another shape of as many. Shares storage.
+  /// Same elements, another shape of as many. Shares storage. Throws ShapeError where they are not
+  /// as many.
   Tensor reshape(Shape shape) const;
 
   Tensor clone() const;
@@ -68,7 +72,7 @@ class Tensor {
   template <class T>
   std::vector<T> to_vector() const;
 
-  /// The value of a one-element tensor.
+  /// The value of a one-element tensor. Throws ShapeError for any other.
   double item() const;
 
   /// This handle is the only one on its storage: its elements may be overwritten unseen.
@@ -90,10 +94,11 @@ class Tensor {
 /// Every element of `into` becomes `value`.
 void fill(const Tensor& into, double value);
 
-/// into += x. Same shape, dtype and device.
+/// into += x. Throws ShapeError where shapes or dtypes differ, DeviceError where devices do.
 void accumulate(const Tensor& into, const Tensor& x);
 
-/// Copies elements, converting dtype and crossing devices where needed. Same number of elements.
+/// Copies elements, in row-major order whatever the shapes, converting dtype and crossing devices
+/// where needed. Throws ShapeError where their numbers differ.
 void copy(const Tensor& into, const Tensor& x);
 
 /// Throws ShapeError or DeviceError unless b has a's dtype and lives on a's device.
