@@ -24,6 +24,8 @@ void check_adam(const AdamOptions& options);
 
 /// parameters -= lr mhat / (sqrt(vhat) + eps): Kingma and Ba, Adam (2015), algorithm 1.
 /// parameters and gradients: one shape (a flat tensor that every parameter is a slice of, usually).
+/// Throws ShapeError where shapes or dtypes differ, those of the state's moments too, DeviceError
+/// where devices do, and as check_adam().
 void adam(const Tensor& parameters, const Tensor& gradients, AdamState& state,
           const AdamOptions& options = {});
 

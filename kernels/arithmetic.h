@@ -5,10 +5,11 @@
 
 namespace keel {
 
-/// a + b, equal shapes.
+/// a + b, equal shapes. Throws ShapeError where shapes or dtypes differ, DeviceError where devices
+/// do.
 Var add(const Var& a, const Var& b);
 
-/// a b, equal shapes, element by element.
+/// a b, equal shapes, element by element. Throws as add().
 Var mul(const Var& a, const Var& b);
 
 /// factor x.

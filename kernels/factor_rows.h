@@ -1,4 +1,5 @@
-// Row by row over factors: what J v, J' u and the diagonal of a Gram matrix are made of.
+// Row by row over factors: what J v, J' u and the diagonal of a Gram matrix are made of. All throw
+// ShapeError where shapes do not fit or dtypes differ, DeviceError where devices do.
 #pragma once
 
 #include "../core/tensor.h"

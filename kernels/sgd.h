@@ -12,6 +12,8 @@ struct SgdOptions {
 
 /// velocity = momentum velocity + gradients; parameters -= lr velocity. Sutskever et al. (2013),
 /// with the learning rate outside, as in PyTorch. All of one shape; velocity starts at zero.
+/// Throws ShapeError where shapes or dtypes differ, DeviceError where devices do, keel::Error
+/// unless lr and momentum are at least 0 and finite.
 void sgd(const Tensor& parameters, const Tensor& gradients, const Tensor& velocity,
          const SgdOptions& options);
 
