@@ -30,7 +30,12 @@ struct NetOptions {
 /// since tensors share their elements.
 class Net {
  public:
+  /// Throws keel::Error where the SPEC is empty or has a slope, alpha or beta out of its range,
+  /// there are no members or not a seed each, sigma_w2 is not above 0, sigma_b2 is below 0 or one
+  /// is not finite, and as check_residuals(); ShapeError where a width is below 1.
   Net(Spec spec, std::int64_t input_width, NetOptions options = {});
+
+  /// The same of a SPEC's text. Throws what parse_spec() throws, too.
   Net(std::string_view spec, std::int64_t input_width, NetOptions options = {});
   Net(Net&&) = default;
   Net& operator=(Net&&) = default;
@@ -50,6 +55,7 @@ class Net {
   const Tensor& flat() const { return flat_; }
 
   /// Parameter p of a member, row by row, times its scale: what a layer multiplies by or adds.
+  /// Throws ShapeError where there is no such parameter or member.
   std::vector<double> values(std::size_t p, std::int64_t member = 0) const;
 
   /// Every parameter as a leaf of `tape`, in layout order: the first slots of a cleared tape.
@@ -71,14 +77,17 @@ class Net {
   Var forward(const Var& x, std::span<const Var> parameters, std::size_t layers) const;
 
   /// As forward, without a tape, in blocks of rows: memory stays small however long x is. Throws
-  /// keel::Error where the net mixes rows.
+  /// as forward(), and keel::Error where the net mixes rows.
   Tensor predict(const Tensor& x) const;
 
   Net clone() const;
-  Net to(DType dtype) const;         ///< a copy, its parameters in that type
-  Net member(std::int64_t s) const;  ///< a copy of member s, as a net of its own
+  Net to(DType dtype) const;  ///< a copy, its parameters in that type
 
-  /// Copies the parameters of `one`, a net of one member of the same SPEC and input width.
+  /// A copy of member s, as a net of its own. Throws ShapeError where there is none.
+  Net member(std::int64_t s) const;
+
+  /// Copies the parameters of `one`, a net of one member of the same SPEC and input width. Throws
+  /// ShapeError where it is another, or of other scales, or there is no member s.
   void set_member(std::int64_t s, const Net& one);
 
   /// A layernorm or rmsnorm followed by relu runs as one op, to the same bits (on unless a test

@@ -21,7 +21,7 @@ class Optimiser {
   /// Will change `parameters` in place.
   Optimiser(const OptimiserOptions& options, Tensor parameters);
 
-  /// One update by `gradients`, shaped as the parameters.
+  /// One update by `gradients`, shaped as the parameters. Throws what adam() or sgd() throws.
   void step(const Tensor& gradients);
 
   /// Adam's state and options, for a kernel that steps by itself; null for another method.
@@ -31,7 +31,8 @@ class Optimiser {
   /// moments, SGD's velocity. Handles: writing to them restores a state.
   const std::vector<Tensor>& moments() const { return moments_; }
 
-  /// Pretends to have taken `steps` steps, which Adam's bias correction depends on.
+  /// Pretends to have taken `steps` steps, which Adam's bias correction depends on. Throws
+  /// keel::Error where they are below 0.
   void set_steps(std::int64_t steps);
 
  private:
