@@ -175,6 +175,10 @@ TEST_CASE("seeds and streams name different sequences") {
   CHECK(permutation(100, {0, 1}) == permutation(100, {0, 1}));
 }
 
+TEST_CASE("a permutation is the same on every machine and in every version") {
+  CHECK(permutation(8, {1, 2}) == std::vector<std::int64_t>{4, 2, 3, 7, 0, 6, 5, 1});
+}
+
 TEST_CASE("a permutation holds each index once") {
   for (std::int64_t n : {0, 1, 2, 3, 100, 10007}) {
     CAPTURE(n);

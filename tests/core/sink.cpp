@@ -159,6 +159,27 @@ TEST_CASE("derivatives that do not split by sample are refused") {
   CHECK_NOTHROW(differentiate([&](Leaves p) { return dense(x, p[0], b); }, w));
 }
 
+TEST_CASE("cotangents in a stack are whole ones") {
+  const Tensor x = draw({2, 3}, 0), b = draw({1}, 2);
+  Tape tape;
+  const Var out = dense(x, tape.leaf(draw({1, 3}, 1)), b);
+  JacobianSink jacobian;
+  CHECK_NOTHROW(tape.backward(out, draw({4, 1}, 3), jacobian));
+  for (const std::int64_t rows : {1, 3, 5})
+    CHECK_THROWS_AS(tape.backward(out, draw({rows, 1}, 3), jacobian), ShapeError);
+}
+
+TEST_CASE("a gradient stays when the cotangent that became it is written to") {
+  Tape tape;
+  GradientSink gradients;
+  const Var leaf = tape.leaf(draw({3}, 0));
+  const Tensor d = draw({3}, 1);
+  const Doubles wanted = d.to_vector<double>();
+  tape.backward(leaf, d, gradients);
+  fill(d, 0);
+  CHECK(gradients[leaf].to_vector<double>() == wanted);
+}
+
 TEST_CASE("the gradient of a weight computed on the tape flows on to its leaf") {
   const Tensor x = draw({7, 3}, 0), w = draw({2, 3}, 1), b = draw({2}, 2);
   Tape tape;

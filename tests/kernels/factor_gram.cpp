@@ -135,6 +135,8 @@ TEST_CASE("factor_gram: what does not fit is refused in one line") {
                        ShapeError);
   CHECK_THROWS_WITH_AS(with({{u}, v}, {{u}, {}}),
                        "factor_gram: got v on one side alone, or of two widths", ShapeError);
+  CHECK_THROWS_WITH_AS(with({{u}, v}, {{u}, u}),
+                       "factor_gram: got v on one side alone, or of two widths", ShapeError);
   CHECK_THROWS_WITH_AS(with({{Tensor::zeros({5, 2})}, {}}, {{u}, {}}),
                        "factor_gram: got u [5, 2], wanted [4, cols]", ShapeError);
   CHECK_THROWS_WITH_AS(with({{}, v}, {{}, v}),

@@ -25,8 +25,8 @@ Var squares(const Var& x, const std::vector<double>& factors) {
       });
 }
 
-Gradcheck checked(const std::vector<double>& factors) {
-  const Tensor x = Tensor::from(std::vector<double>{1, -2, 0.5}, {3});
+Gradcheck checked(const std::vector<double>& factors, double last = 0.5) {
+  const Tensor x = Tensor::from(std::vector<double>{1, -2, last}, {3});
   return gradcheck([&](std::span<const Var> inputs) { return squares(inputs[0], factors); }, {x});
 }
 
@@ -47,4 +47,9 @@ TEST_CASE("gradcheck: a right derivative, one that is off by a hundredth, and a 
     CHECK(std::isnan(nan.max_relative_error));
     CHECK(nan.where.starts_with(where));
   }
+}
+
+TEST_CASE("gradcheck: a derivative a hundredth of the largest is held against itself") {
+  const Gradcheck off = checked({1, 1, 1.01}, 0.02);
+  CHECK(off.max_relative_error == doctest::Approx(0.01 / 1.01).epsilon(1e-3));
 }

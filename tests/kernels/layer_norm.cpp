@@ -183,6 +183,25 @@ TEST_CASE("the fused op equals layer_norm followed by relu, forward and backward
   }
 }
 
+TEST_CASE("where the fused op's own sum is 0 no derivative comes through, as in relu's") {
+  // Rows of which nothing is left: what relu is given is 0 times the gain, and no bias.
+  const Tensor constant = Tensor::full({3, 4}, 0.5), d_out = normal({3, 4}, {1, 4});
+  const auto check_none = [&](auto op, std::vector<Tensor> inputs) {
+    Tape tape;
+    std::vector<Var> leaves;
+    for (const Tensor& input : inputs) leaves.push_back(tape.leaf(input));
+    GradientSink gradients;
+    tape.backward(op(leaves), d_out, gradients);
+    for (const Var& leaf : leaves) CHECK(all_zero(gradients[leaf].to_vector<double>()));
+  };
+  using Leaves = const std::vector<Var>&;
+  const Tensor gain = Tensor::full({4}, 1), none = zeros({4}), rows = zeros({3, 4});
+  check_none([](Leaves v) { return layer_norm_relu(v[0], v[1], v[2]); }, {constant, gain, none});
+  check_none([](Leaves v) { return layer_norm_relu(v[0]); }, {constant});
+  check_none([](Leaves v) { return rms_norm_relu(v[0], v[1]); }, {rows, gain});
+  check_none([](Leaves v) { return rms_norm_relu(v[0]); }, {rows});
+}
+
 TEST_CASE("a member of an ensemble gets the bits of the same rows alone") {
   const Tensor x = normal({3, 50, 65}, {1, 1}), gain = normal({3, 65}, {1, 2});
   const Tensor bias = normal({3, 65}, {1, 3}), d_out = normal({3, 50, 65}, {1, 4});

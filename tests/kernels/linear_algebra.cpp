@@ -62,6 +62,9 @@ TEST_CASE("gemm refuses what does not fit, by name and size") {
                             Tensor::zeros({4, 5}), 0, Tensor::zeros({2, 4})),
                        "gemm: got a [2, 3], b [4, 5]', c [2, 4]: they do not fit", ShapeError);
   CHECK_THROWS_WITH_AS(gemm(Transpose::no, Transpose::no, 1, Tensor::zeros({2, 3}),
+                            Tensor::zeros({3, 4}), 0, Tensor::zeros({2, 5})),
+                       "gemm: got a [2, 3], b [3, 4], c [2, 5]: they do not fit", ShapeError);
+  CHECK_THROWS_WITH_AS(gemm(Transpose::no, Transpose::no, 1, Tensor::zeros({2, 3}),
                             Tensor::zeros({7, 3, 4}), 0, Tensor::zeros({2, 4})),
                        "gemm: got b [7, 3, 4], wanted [rows, cols] or [1, rows, cols]", ShapeError);
 }
@@ -114,6 +117,23 @@ TEST_CASE("adam follows the paper's algorithm for five steps") {
   }
 }
 
+TEST_CASE("adam: 1 less beta is rounded to float32 once, not made of a rounded beta") {
+  const Tensor p = Tensor::zeros({3}), gradient = Tensor::full({3}, 1);
+  AdamState state(p);
+  adam(p, gradient, state, {.beta1 = 0.9, .beta2 = 0.999});
+  CHECK(state.first.to_vector<float>() == std::vector<float>(3, 0.1f));
+  CHECK(state.second.to_vector<float>() == std::vector<float>(3, 0.001f));
+}
+
+TEST_CASE("adam: moments of either sign that decay end at 0, not among the denormals") {
+  const Tensor p = Tensor::zeros({2}), none = Tensor::zeros({2});
+  AdamState state(p);
+  const AdamOptions options{.beta1 = 0.5};
+  adam(p, Tensor::from<float>({1, -1}, {2}), state, options);
+  for (int step = 0; step < 140; ++step) adam(p, none, state, options);
+  CHECK(state.first.to_vector<float>() == std::vector<float>{0, 0});
+}
+
 TEST_CASE("adam refuses mixed shapes and nonsense options") {
   const Tensor p = Tensor::zeros({4});
   AdamState state(p);
@@ -124,4 +144,7 @@ TEST_CASE("adam refuses mixed shapes and nonsense options") {
                        "adam: got lr 0.001, beta1 1, beta2 0.999, eps 1e-08, wanted lr, eps >= 0 "
                        "and betas in [0, 1)",
                        Error);
+  for (const AdamOptions& options :
+       {AdamOptions{.eps = -1}, {.beta1 = -0.1}, {.beta2 = 1}, {.beta2 = -0.1}})
+    CHECK_THROWS_AS(adam(p, p, state, options), Error);
 }

@@ -218,6 +218,43 @@ TEST_CASE("leaky_relu and tanh: values and derivatives at the ends of the number
   CHECK(gradients[tiny].to_vector<double>()[0] == doctest::Approx(1e-20));
 }
 
+TEST_CASE("prelu: the derivative at 0 is the slope, as below it") {
+  for (const std::int64_t slopes : {1, 3}) {
+    CAPTURE(slopes);
+    Tape tape;
+    const Var x = tape.leaf(Tensor::zeros({2, 3})), slope = tape.leaf(Tensor::full({slopes}, 0.25));
+    GradientSink gradients;
+    tape.backward(sum(prelu(x, slope)), gradients);
+    CHECK(gradients[x].to_vector<float>() == std::vector<float>(6, 0.25f));
+  }
+}
+
+TEST_CASE("a NaN stays one through every activation, and keeps to its place") {
+  constexpr Var (*kAll[])(const Var&) = {
+      &relu,
+      &gelu,
+      &gelu_by_tanh,
+      &tanh,
+      &selu,
+      &sigmoid,
+      &softplus,
+      kHinges[3],
+      kHinges[4],
+      [](const Var& x) { return elu(x, 0.5); },
+      [](const Var& x) { return leaky_relu(x, 0.25); },
+      [](const Var& x) { return prelu(x, Tensor::full({1}, 0.25, x.value().dtype())); },
+      [](const Var& x) { return prelu(x, Tensor::full({3}, 0.25, x.value().dtype())); }};
+  const std::vector<float> values{-1, std::numeric_limits<float>::quiet_NaN(), 1};
+  for (DType dtype : {DType::f32, DType::f64})
+    for (std::size_t i = 0; i < std::size(kAll); ++i) {
+      CAPTURE(i);
+      const auto got = kAll[i](Tensor::from(values, {1, 3}).to(dtype)).value().to_vector<double>();
+      CHECK(std::isfinite(got[0]));
+      CHECK(std::isnan(got[1]));
+      CHECK(std::isfinite(got[2]));
+    }
+}
+
 TEST_CASE("derivatives of activations are finite at the ends of the number range") {
   for (Var (*op)(const Var&) : kHinges) {
     Tape tape;

@@ -173,7 +173,8 @@ TEST_CASE("a stack of cotangents pulls back as each of them alone" * doctest::sk
       }
     }
   });
-  for (const char* name : {"relu", "gelu", "silu", "add", "scale", "layer_norm", "dense"}) {
+  for (const char* name : {"relu", "gelu", "silu", "add", "scale", "layer_norm", "dense", "prelu",
+                           "prelu, a slope a unit", "add_bias"}) {
     CAPTURE(name);
     CHECK(taken[name] > 0);
   }

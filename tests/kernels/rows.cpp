@@ -127,4 +127,18 @@ TEST_CASE("factor_rows: what does not fit is refused") {
   CHECK_THROWS_AS(add_row_dots(1, x, shared, zeros({2, 6, 2}), 0), ShapeError);
   CHECK_THROWS_AS(scale_rows(x, shared, 3), ShapeError);
   CHECK_THROWS_AS(add_gram_diagonal(x, x, shared, {}, 1, 0, zeros({2, 6})), ShapeError);
+  CHECK_THROWS_AS(add_gram_diagonal(x, x, shared, zeros({6, 2}), 1, 0, zeros({2, 6})), ShapeError);
+  const Tensor rows = zeros({4, 3});
+  CHECK_THROWS_AS(add_row_dots(1, rows, rows, zeros({4, 2}), 2), ShapeError);
+  CHECK_THROWS_AS(add_row_dots(1, rows, rows, zeros({4, 2}), -1), ShapeError);
+}
+
+TEST_CASE("gather_rows: an order that is not of the source's rows is refused") {
+  const auto zeros = [](Shape shape) { return Tensor::zeros(shape, DType::f64); };
+  for (const int64_t length : {6, 8})
+    CHECK_THROWS_WITH_AS(
+        gather_rows(zeros({7, 2}), zeros({length}), zeros({1}), zeros({3, 2})),
+        fmt::format("gather_rows: got source [7, 2], order [{}], first [1] for 1 members", length)
+            .c_str(),
+        ShapeError);
 }

@@ -67,6 +67,15 @@ TEST_CASE("symmetric_product on the GPU, with the same bits each time") {
   CHECK(once.to_vector<double>() == again.to_vector<double>());
 }
 
+TEST_CASE("symmetric_product: what does not fit is refused") {
+  const auto zeros = [](Shape shape) { return Tensor::zeros(shape, DType::f64); };
+  for (const Shape& into : {Shape{3, 1}, {2, 2}, {3}})
+    CHECK_THROWS_AS(symmetric_product(zeros({3, 3}), Triangle::lower, zeros({3, 2}), zeros(into)),
+                    ShapeError);
+  CHECK_THROWS_AS(symmetric_product(zeros({3, 3}), Triangle::lower, zeros({2, 2}), zeros({2, 2})),
+                  ShapeError);
+}
+
 TEST_CASE("symmetric_product: a NaN in the other triangle is not looked at, one in its own shows") {
   std::vector<Device> devices{Device::cpu()};
   if (cuda_device_count() > 0) devices.push_back(Device::cuda());

@@ -91,6 +91,12 @@ TEST_CASE("checkpoint: of another net, other data or other options is refused") 
         "safetensors: " + file.path() + ": cannot open: No such file or directory");
 }
 
+TEST_CASE("checkpoint: texts tell the weights' distributions apart, and how many share the GPU") {
+  CHECK(net_text(Net(kCheckpointedSpec, 2, {.weights = Distribution::uniform})) !=
+        net_text(Net(kCheckpointedSpec, 2)));
+  CHECK(training_text({.sharers = 2}) != training_text({}));
+}
+
 TEST_CASE("checkpoint: fingerprints tell shapes, dtypes and bits apart") {
   const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {2, 2});
   CHECK(fingerprint(x) == fingerprint(x.clone()));
@@ -131,6 +137,18 @@ TEST_CASE("checkpoint: an earlier one stays where it is until there is another")
   std::filesystem::create_symlink(file.path(), link.path());
   CHECK(begin(link.path()) == "no error");
   CHECK(earlier.read() == of_the_link);
+}
+
+TEST_CASE("checkpoint: one that is gone on from is not set aside") {
+  const Temporary file("run.checkpoint"), earlier("run.checkpoint.old");
+  TrainOptions options{
+      .epochs = 2, .checkpoint = file.path(), .earlier_checkpoint = earlier.path()};
+  Net net(kCheckpointedSpec, 2);
+  train(net, inputs(), targets(), options);
+  options.epochs = 4;
+  options.resume = true;
+  train(net, inputs(), targets(), options);
+  CHECK(!std::filesystem::exists(earlier.path()));
 }
 
 TEST_CASE("checkpoint: a file that is something else is not displaced, and none by itself") {

@@ -95,6 +95,9 @@ TEST_CASE("optimiser: texts and bad input") {
   const Tensor p = Tensor::zeros({3});
   CHECK(message_of([&] { Optimiser(SgdOptions{.lr = -1}, p).step(Tensor::zeros({3})); }) ==
         "sgd: got lr -1, momentum 0, wanted both >= 0 and finite");
+  CHECK(message_of([&] {
+          Optimiser(SgdOptions{.momentum = -1}, p).step(p);
+        }).starts_with("sgd: got lr 0.01, momentum -1, "));
   const double infinity = std::numeric_limits<double>::infinity();
   CHECK_THROWS_AS(Optimiser(SgdOptions{.lr = infinity}, p).step(Tensor::zeros({3})), Error);
   CHECK_THROWS_AS(Optimiser(SgdOptions{.momentum = infinity}, p).step(Tensor::zeros({3})), Error);

@@ -171,6 +171,9 @@ TEST_CASE("safetensors: damaged files are refused with what is wrong") {
   CHECK(message(with_length(R"({"a":{"dtype":"I64","shape":[],"data_offsets":[0,8]}})",
                             std::string("\1\0\0\0\0\0\x20\0", 8))) ==
         "element 0 of 'a' is 9007199254740993, wanted integers from -2^53 to 2^53");
+  CHECK(message(with_length(R"({"a":{"dtype":"I64","shape":[],"data_offsets":[0,8]}})",
+                            "\xff\xff\xff\xff\xff\xff\xdf\xff")) ==
+        "element 0 of 'a' is -9007199254740993, wanted integers from -2^53 to 2^53");
   CHECK(message(with_length(R"({"a":{"dtype":"F16","shape":[3],"data_offsets":[0,4]}})", "1234")) ==
         "'a' [3] of F16 has 4 bytes, wanted 3 elements of 2");
   CHECK(message(with_length(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234")) ==

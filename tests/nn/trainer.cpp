@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <chrono>
 #include <limits>
+#include <thread>
+#include <vector>
 
 #include "../../core/threads.h"
 #include "../../kernels/gradient_sink.h"
@@ -112,7 +114,7 @@ TEST_CASE(
   for (const Tensor& end : ends) CHECK(same_bits(end, ends[0]));
 }
 
-TEST_CASE("train: shuffles differ between seeds and epochs, and repeat") {
+TEST_CASE("train: shuffles differ between shuffle seeds and between members, and repeat") {
   const Data data = some_data();
   const auto end = [&](std::uint64_t shuffle_seed) {
     Net net(kSmallSpec, 2);
@@ -121,6 +123,18 @@ TEST_CASE("train: shuffles differ between seeds and epochs, and repeat") {
   };
   CHECK(same_bits(end(1), end(1)));
   CHECK(!same_bits(end(1), end(2)));
+  // Of the same weights, what the order of the rows makes of them.
+  const TrainOptions options{.epochs = 1, .batch = 16};
+  Net pair(kSmallSpec, 2, {.seeds = {4, 9}});
+  pair.set_member(1, pair.member(0));
+  train(pair, data.x, data.y, options);
+  CHECK(!same_bits(pair.member(0).flat(), pair.member(1).flat()));
+  // A shuffle seed is no step from one member's seed to the next one's.
+  Net one(kSmallSpec, 2, {.seed = 1}), none(kSmallSpec, 2, {.seed = 0});
+  none.set_member(0, one);
+  train(one, data.x, data.y, options);
+  train(none, data.x, data.y, {.epochs = 1, .batch = 16, .shuffle_seed = 1});
+  CHECK(!same_bits(one.flat(), none.flat()));
 }
 
 TEST_CASE("train: asks the system for no memory after the first epoch") {
@@ -177,19 +191,28 @@ TEST_CASE("train: a loss that is not finite stops with member, seed, epoch and l
 
 TEST_CASE("train: progress is told, and what its function throws comes out") {
   const Data data = some_data();
-  Net net(kSmallSpec, 2, {.members = 3});
-  int calls = 0;
-  Progress last;
-  train(net, data.x, data.y, {.epochs = 5, .progress = [&](const Progress& progress) {
-                                ++calls;
-                                last = progress;
-                                CHECK(5 * progress.members_done <= progress.epochs_done);
-                              }});
-  CHECK(calls >= 1);
-  CHECK(last.members == 3);
-  CHECK(last.epochs == 15);
-  CHECK(last.epochs_done >= 1);
-  CHECK(std::isfinite(last.mean_loss));
+  Net net(kSmallSpec, 2, {.members = 2});
+  std::vector<Progress> told;
+  const ThreadLimit limit(1);  // one member behind the other
+  const TrainReport report =
+      train(net, data.x, data.y, {.epochs = 2, .progress = [&](const Progress& progress) {
+                                    told.push_back(progress);
+                                    // So long that the next epoch's is due.
+                                    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                                  }});
+  const auto first = report.losses[0].to_vector<double>(),
+             second = report.losses[1].to_vector<double>();
+  const double means[] = {first[0], first[1], (first[1] + second[0]) / 2,
+                          (first[1] + second[1]) / 2};  // of those that have begun
+  REQUIRE(told.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CAPTURE(i);
+    CHECK(told[i].members == 2);
+    CHECK(told[i].members_done == static_cast<std::int64_t>(i + 1) / 2);
+    CHECK(told[i].epochs == 4);
+    CHECK(told[i].epochs_done == static_cast<std::int64_t>(i + 1));
+    CHECK(told[i].mean_loss == doctest::Approx(means[i]));
+  }
   CHECK(message_of([&] {
           train(net, data.x, data.y,
                 {.epochs = 5, .progress = [](const Progress&) { fail("bar", "got no terminal"); }});
