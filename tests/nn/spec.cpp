@@ -122,7 +122,8 @@ TEST_CASE("spec: residuals that are none") {
   CHECK(message("batchnorm residual(batchnorm) dense(1)") ==
         "spec: got 'residual(batchnorm)' (word 2) as the first layer, wanted dense(width)");
   CHECK(message("dense(4) residual(dense(4))") ==
-        "spec: got 'dense(4)' (word 3) as the last layer, wanted dense(k) for k outputs");
+        "spec: got a residual, which ends with 'dense(4)' (word 3), as the last layer, wanted "
+        "dense(k) for k outputs");
   CHECK(message("dense(4) residual(rulu) dense(1)")
             .starts_with("spec: unknown layer 'rulu' (word 3)"));
   const LayerSpec begin{.kind = LayerKind::residual}, end{.kind = LayerKind::add},

@@ -102,10 +102,12 @@ TEST_CASE("transformer's file: what is none is refused, with the path and the re
         "got 23 tensors, wanted the 22 of this transformer");
   CHECK(said([](S& s) { s.metadata["transformer.width"] = "0"; }) ==
         "transformer: got width 0, wanted at least 1");
-  // Of 80 TiB, if it were made before that is seen.
+  // Of gigabytes, if it were made before that is seen.
   CHECK(said([](S& s) {
-          s.metadata["transformer.width"] = s.metadata["transformer.hidden"] = "1048576";
-        }) == "got float32 [4, 1] for '0.weight', wanted float32 [1048576, 1]");
+          s.metadata["transformer.width"] = "2048";
+          s.metadata["transformer.hidden"] = "1048576";
+          s.metadata["transformer.length"] = "1024";
+        }) == "got float32 [4, 1] for '0.weight', wanted float32 [2048, 1]");
   CHECK(said([](S& s) { s.tensors.erase(s.tensors.begin() + 1); }) == "got no tensor '0.bias'");
   CHECK(said([](S& s) { s.tensors[0].second = s.tensors[0].second.to(DType::f64); }) ==
         "got float32 [4] for '0.bias', wanted float64 [4]");
