@@ -28,7 +28,7 @@ namespace keel {
 namespace {
 
 struct TrainChoice {
-  std::string net, data, target, test, standardise = "x", save_weights, save, checkpoint;
+  std::string net, data, target, test, standardise = "x", save_weights, save, checkpoint, history;
   std::int64_t epochs = 1000, batch = 0, seeds = 1;
   double lr = 1e-3, hold_out = 0;
   bool resume = false;
@@ -99,14 +99,14 @@ struct TrainTask {
       if (const std::string line = order_note(rows, table); !line.empty()) context.note(line);
       check_float32(standardiser, test, choice.test, choice.standardise);
     }
-    for (const std::string& path : {choice.save, choice.save_weights})
+    for (const std::string& path : {choice.save, choice.save_weights, choice.history})
       if (!path.empty()) check_writable(path);
     checkpoint = choice.checkpoint.empty() ? folder.path("checkpoint.safetensors").string()
                                            : choice.checkpoint;
     check(!choice.resume || std::filesystem::exists(checkpoint), "train",
           "got --resume, but there is no checkpoint '{}'", checkpoint);
     for (const std::string& path : {checkpoint, old_checkpoint()}) check_writable(path);
-    check_apart({choice.save, choice.save_weights, checkpoint, old_checkpoint(),
+    check_apart({choice.save, choice.save_weights, choice.history, checkpoint, old_checkpoint(),
                  folder.path("summary.json").string()},
                 {choice.data, choice.test});
   }
@@ -234,6 +234,10 @@ int run_train(const TrainChoice& choice, Context& context) {
         fmt::format("note: R^2 is below 0: the mean of the rows that it was trained on "
                     "says more of them; try {}more --epochs or another --lr",
                     choice.standardise == "xy" ? "" : "--standardise xy, "));
+  if (!choice.history.empty()) {
+    write_file(choice.history, history_csv(report.losses, task.standardiser.y_scale(), seeds));
+    numbers["history"] = choice.history;
+  }
   if (!choice.save.empty())
     write_file(choice.save,
                predictions_csv(at_test.empty() ? at_training : at_test, seeds, task.split.rows));
@@ -280,6 +284,8 @@ Run declare_train(CLI::App& app) {
   app.add_option("--save", choice->save,
                  "write predictions of --test, or of the rows held out, or else of --data, as CSV "
                  "(rows count from 0)");
+  app.add_option("--history", choice->history,
+                 "write each epoch's mean squared error, before its steps, as CSV");
   app.add_option(
       "--checkpoint", choice->checkpoint,
       "written every minute, at the end, on Ctrl-C (default OUT/checkpoint.safetensors)");

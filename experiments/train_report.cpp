@@ -38,6 +38,22 @@ std::string predictions_csv(const MemberRows& predictions, const std::vector<std
   return csv.text();
 }
 
+std::string history_csv(const Tensor& losses, double scale,
+                        const std::vector<std::uint64_t>& seeds) {
+  std::vector<std::string> header = {"epoch"};
+  for (std::uint64_t seed : seeds)
+    header.push_back(seeds.size() == 1 ? "mse" : fmt::format("mse_seed_{}", seed));
+  Csv csv(header);
+  const std::vector<double> all = losses.to_vector<double>();
+  const auto epochs = static_cast<std::size_t>(losses.size(1));
+  for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
+    csv.add(static_cast<std::int64_t>(epoch + 1));
+    for (std::size_t s = 0; s < seeds.size(); ++s) csv.add(scale * scale * all[s * epochs + epoch]);
+    csv.end_row();
+  }
+  return csv.text();
+}
+
 Fit fit_of(const MemberRows& predictions, const std::vector<double>& wanted) {
   std::vector<double> errors, r2s, mean;
   for (const auto& member : predictions) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/tensor.h"
 #include "command.h"
 #include "output.h"
 #include "statistics.h"
@@ -25,6 +26,11 @@ void add_prediction(Csv& csv, const std::vector<double>& of_members);
 /// Columns row and prediction, as above; `rows` are their numbers, or where it is empty 0, 1, ...
 std::string predictions_csv(const MemberRows& predictions, const std::vector<std::uint64_t>& seeds,
                             const std::vector<std::int64_t>& rows = {});
+
+/// Column epoch, from 1, and each seed's mean squared error over it, of `losses` [S, epochs] as
+/// TrainReport has them, in y's own units, of which one is 1 / `scale` of theirs.
+std::string history_csv(const Tensor& losses, double scale,
+                        const std::vector<std::uint64_t>& seeds);
 
 struct Fit {
   Estimate rmse, r2;          ///< of a member

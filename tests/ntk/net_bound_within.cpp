@@ -203,10 +203,9 @@ TEST_CASE("net_bound within: what is no length is refused, and what leaves doubl
     CHECK(of.high >= found.high);
   }
   for (const double within : {1e-308, 1e308})
-    CHECK(message_of([&] {
-            bound_net(net, {.within = within});
-          }).starts_with(within < 1 ? "net_bound: got weights and a region of |x| so small "
-                                     : "net_bound: got weights so large "));
+    CHECK(message_of([&] { bound_net(net, {.within = within}); })
+              .starts_with(within < 1 ? "net_bound: got weights and a region of |x| so small "
+                                      : "net_bound: got weights so large "));
 }
 
 }  // namespace
