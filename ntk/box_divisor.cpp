@@ -6,7 +6,7 @@
 #include "box_square.h"
 #include "dot.h"
 #include "interval_ends.h"
-#include "units.h"
+#include "margin.h"
 
 namespace keel {
 

@@ -5,7 +5,7 @@
 
 #include "box_square.h"
 #include "interval_ends.h"
-#include "units.h"
+#include "margin.h"
 
 namespace keel {
 

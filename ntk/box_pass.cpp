@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "box_layers.h"
-#include "units.h"
+#include "margin.h"
 
 namespace keel {
 

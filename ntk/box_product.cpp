@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "interval_ends.h"
-#include "units.h"
+#include "margin.h"
 
 namespace keel {
 

@@ -8,10 +8,10 @@
 #include "dot.h"
 #include "interval_ends.h"
 #include "length.h"
+#include "margin.h"
 #include "net_bound.h"
 #include "tail_start.h"
 #include "tail_sum.h"
-#include "units.h"
 
 namespace keel {
 namespace {

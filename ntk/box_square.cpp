@@ -5,7 +5,7 @@
 
 #include "dot.h"
 #include "interval_ends.h"
-#include "units.h"
+#include "margin.h"
 
 namespace keel {
 namespace {

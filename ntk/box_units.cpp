@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "units.h"
+#include "margin.h"
 
 namespace keel {
 namespace {

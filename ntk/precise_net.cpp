@@ -91,8 +91,10 @@ Wide activated(const LayerSpec& phi, const Wide& z) {
       return z.high > 0 ? z : Wide{phi.alpha * std::expm1(z.high), 0};
     case LayerKind::selu:
       return z.high > 0 ? z * kSeluScale : Wide{kSeluScale * kSeluAlpha * std::expm1(z.high), 0};
-    default:
+    case LayerKind::silu:
       return z * (1 / (1 + std::exp(-phi.beta * z.high)));
+    default:
+      fail("precise_net", "got {}, wanted an activation", name_of(phi.kind));
   }
 }
 

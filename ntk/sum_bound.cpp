@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 
+#include "margin.h"
 #include "scalar_maximum.h"
 #include "tail_bound.h"
 #include "tail_builder.h"
-#include "units.h"
 
 namespace keel {
 namespace {

@@ -5,12 +5,10 @@
 #include <cmath>
 
 #include "activation.h"
+#include "margin.h"
 #include "unit_rows.h"
 
 namespace keel {
-
-/// Rounding of double, by all that is summed: ten million of it.
-constexpr double kMargin = 1e-9;
 
 /// One layer's units: z_j = origin_j + scale_j y_j, low_j <= y_j <= high_j, then an activation,
 /// which the last `kept` pass by.
