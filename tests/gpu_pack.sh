@@ -61,7 +61,7 @@ ldd "${programs[@]}" | awk '/=> \//{print $1, $3}' | sort -u |
   while read -r name path; do cp -L "$path" "$to/lib/$name"; done
 missing=$(ldd "${programs[@]}" | grep 'not found' | grep -vE 'lib(cuda|cublas|cusolver|cusparse|nvJitLink)' || true)
 [[ -z $missing ]] || die "$missing"
-git -C "$root" ls-files -z tests bench/peers | (cd "$root" && xargs -0 cp --parents -t "$to")
+git -C "$root" ls-files -z tests bench/peers docs/summary.md | (cd "$root" && xargs -0 cp --parents -t "$to")
 XZ_OPT=--lzma2=dict=192MiB tar -C "$staged" -cJf "$staged/packed" keel-gpu
 mkdir -p "$(dirname "$out")"
 mv -n "$staged/packed" "$out"
