@@ -11,20 +11,24 @@ namespace keel {
 namespace {
 
 TEST_CASE("largest output: its gradient, by central differences") {
-  for (const auto& [spec, members] :
-       {std::pair("dense(5) layernorm gelu dense(3)", 1),
+  struct Case {
+    const char* spec;
+    std::int64_t members;
+  };
+  for (const auto& of :
+       {Case{"dense(5) layernorm gelu dense(3)", 1},
         {"dense(4) tanh dense(1)", 1},
         {"dense(6) silu dense(6) residual(rmsnorm softplus dense(6)) layernorm dense(2)", 1},
         {"dense(5) layernorm gelu dense(3)", 3},
         {"dense(4) tanh dense(1)", 2}}) {
-    CAPTURE(spec);
-    CAPTURE(members);
+    CAPTURE(of.spec);
+    CAPTURE(of.members);
     NetOptions options;
     options.seed = 3;
-    options.members = members;
+    options.members = of.members;
     options.dtype = DType::f64;
     options.sigma_b2 = 0.5;
-    const Net net(spec, 4, options);
+    const Net net(of.spec, 4, options);
     const auto outputs = static_cast<std::size_t>(net.output_width());
     OutputSize uneven;  // not of any interval: middles and units that differ
     for (std::size_t j = 0; j < outputs; ++j) {

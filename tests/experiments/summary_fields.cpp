@@ -44,7 +44,8 @@ TEST_CASE("summary.json: each of its fields is documented") {
     for (const char* part : {"largest_found_at", "exceeded_at", "ranges", "one_step", "rollout"})
       if (summary.contains(part)) parts.push_back(summary[part]);
     for (const nlohmann::json& part : parts)
-      for (const auto& [name, value] : part.items()) CHECK_MESSAGE(known.contains(name), name);
+      for (const auto& field : part.items())
+        CHECK_MESSAGE(known.contains(field.key()), field.key());
   };
   const auto with = [](std::vector<std::string> all, const std::vector<std::string>& more) {
     all.insert(all.end(), more.begin(), more.end());

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <string>
-#include <tuple>
 
 #include "../../ntk/infinite_kernel.h"
 #include "../../ntk/interval.h"
@@ -57,15 +56,19 @@ TEST_CASE("suprema of the paper's nets") {
 }
 
 TEST_CASE("a supremum of an elu far from 1 behind which a Layer Norm takes its mean") {
-  for (const auto& [net, sigma_w2, sigma_b2] :
-       {std::tuple("dense(64) dense(64) elu(alpha=20) layernorm(affine=0) dense(1)", 2.0, 0.01),
+  struct Case {
+    const char* net;
+    double sigma_w2, sigma_b2;
+  };
+  for (const Case& of :
+       {Case{"dense(64) dense(64) elu(alpha=20) layernorm(affine=0) dense(1)", 2, 0.01},
         {"dense(64) dense(64) elu(alpha=100) layernorm(eps=88.8, affine=0) dense(1)",
          3.4910239138652668, 0.00032244676414685115}}) {
-    CAPTURE(net);
+    CAPTURE(of.net);
     InfiniteKernelOptions options;
-    options.sigma_w2 = sigma_w2;
-    options.sigma_b2 = sigma_b2;
-    const InfiniteKernel kernel(net, 1, options);
+    options.sigma_w2 = of.sigma_w2;
+    options.sigma_b2 = of.sigma_b2;
+    const InfiniteKernel kernel(of.net, 1, options);
     double largest = 0;
     for (double x = 1e-3; x < 1e6; x *= 1.01) {
       const auto points = kernel.points(Tensor::full({1, 1}, x, DType::f64));
