@@ -61,13 +61,13 @@ std::vector<Interval> ranges_of(const TrainedChoice& choice, const TrainedNet& t
     const NamedFeatures named(known, "");
     if (choice.data.empty()) {
       const Table table = read_table(path, 1, named.ignored(ignored));
-      if (const std::string line = named.order_note(table); !line.empty()) context.note(line);
+      context.note(named.order_note(table));
       return named.apply_to(table) ? named.examples(table) : without_target(table);
     }
     const Table training = read_table(choice.data, 1, named.ignored(ignored));
     const Table table = read_table(path, 1, named.ignored(ignored_as_in(training, choice.target)));
     if (named.apply_to(table)) return named.examples(table);
-    if (const std::string line = order_note(table, training); !line.empty()) context.note(line);
+    context.note(order_note(table, training));
     return test_examples(table, training, choice.target);
   }();
   const bool one_more = choice.data.empty() && rows.features == net.input_width() + 1;

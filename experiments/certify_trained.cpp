@@ -172,8 +172,7 @@ int run_trained(const SafeTensors& file, const TrainedChoice& choice, Context& c
   const std::vector<TrainedNet> nets =
       trained_nets(spec, file, choice.weights, choice.modules,
                    choice.data.empty() ? "" : choice.standardise, context);
-  if (const std::string note = note_of_tail(file, choice); choice.tail && !note.empty())
-    context.note(note);
+  if (choice.tail) context.note(note_of_tail(file, choice));
   const Net& net = nets[0].net;
   TrainingRows rows(choice, nets[0], context);
   const Standardiser units = units_of(rows, nets[0], choice);

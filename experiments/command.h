@@ -47,7 +47,7 @@ struct Context {
   std::chrono::steady_clock::time_point started;
   std::string date;  ///< of the start, UTC, ISO 8601
 
-  void note(std::string_view line) const;  ///< a line on err, unless --quiet
+  void note(std::string_view line) const;  ///< a line on err, unless --quiet; nothing of ""
   bool shows_progress() const { return !options.quiet && !options.json; }  ///< to a person
 };
 

@@ -199,7 +199,8 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
 }
 
 void Context::note(std::string_view line) const {
-  if (!options.quiet) err << shown(line, kLongestMessage) << '\n';  // headers of tables are in it
+  if (!options.quiet && !line.empty())
+    err << shown(line, kLongestMessage) << '\n';  // headers of tables are in it
 }
 
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out,

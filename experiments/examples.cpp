@@ -26,12 +26,6 @@ Places all_but(const Table& table, std::int64_t target) {
   return places;
 }
 
-bool unique_names(const Table& table) {
-  std::vector<std::string> sorted = table.names;
-  std::sort(sorted.begin(), sorted.end());
-  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
-}
-
 Places by_name(const Table& table, const Table& training, std::int64_t target) {
   Places places;
   for (std::int64_t col = 0; col < training.cols; ++col) {
@@ -54,6 +48,11 @@ Places by_name(const Table& table, const Table& training, std::int64_t target) {
 
 }  // namespace
 
+bool all_differ(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  return std::adjacent_find(names.begin(), names.end()) == names.end();
+}
+
 Examples gathered(const Table& table, const std::vector<std::int64_t>& features,
                   std::int64_t target) {
   Examples examples;
@@ -64,7 +63,7 @@ Examples gathered(const Table& table, const std::vector<std::int64_t>& features,
     for (std::int64_t col : features) examples.x.push_back(table.at(row, col));
     if (target >= 0) examples.y.push_back(table.at(row, target));
   }
-  examples.named = !table.names.empty() && unique_names(table);
+  examples.named = !table.names.empty() && all_differ(table.names);
   for (std::int64_t col : features)
     examples.names.push_back(table.names.empty() ? fmt::format("column {} (from 0)", col)
                                                  : table.names[col]);
@@ -137,7 +136,7 @@ IgnoredColumns ignored_as_in(const Table& training, const std::string& target) {
     const bool named = !table.names.empty() && !training.names.empty();
     const bool lacks_target = table.cols == training.cols - 1;
     std::vector<std::int64_t> found;
-    if (named && unique_names(table) && unique_names(training)) {
+    if (named && all_differ(table.names) && all_differ(training.names)) {
       for (std::int64_t col = 0; col < table.cols; ++col) {
         const auto at = std::find(training.names.begin(), training.names.end(), table.names[col]) -
                         training.names.begin();
@@ -164,7 +163,7 @@ std::string order_note(const Table& table, const Table& training) {
 Examples test_examples(const Table& table, const Table& training, const std::string& target) {
   const std::int64_t at = find_column(training, target);
   const bool named = !table.names.empty() && !training.names.empty();
-  if (named && unique_names(table) && unique_names(training))
+  if (named && all_differ(table.names) && all_differ(training.names))
     return gather(table, by_name(table, training, at));
   if (named) {  // by position, then: but only where the names are the same ones
     std::vector<std::string> wanted = training.names;

@@ -34,6 +34,9 @@ IgnoredColumns ignored_as_in(const Table& training, const std::string& target);
 Examples gathered(const Table& table, const std::vector<std::int64_t>& features,
                   std::int64_t target);
 
+/// Whether no name repeats.
+bool all_differ(std::vector<std::string> names);
+
 /// Those rows, in this order.
 Examples examples_at(const Examples& all, std::span<const std::int64_t> rows);
 

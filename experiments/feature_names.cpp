@@ -2,17 +2,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace keel {
-namespace {
-
-bool differ(const std::vector<std::string>& names) {
-  return std::set<std::string>(names.begin(), names.end()).size() == names.size();
-}
-
-}  // namespace
-
 std::string feature_names(const Examples& examples) {
   return examples.named ? nlohmann::json(examples.names).dump() : "";
 }
@@ -24,7 +15,7 @@ std::vector<std::string> names_of_features(const std::string& text, const std::s
     names = nlohmann::json::parse(text).get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception&) {
   }
-  if (names.empty() || !differ(names))
+  if (names.empty() || !all_differ(names))
     throw DataError(weights, fmt::format("got '{}' for {}, wanted [\"name\", ...], all different",
                                          shown(text), kFeaturesKey));
   return names;
@@ -38,7 +29,7 @@ std::string quoted_names(const std::vector<std::string>& names) {
 }
 
 bool NamedFeatures::apply_to(const Table& table) const {
-  return !known_.names.empty() && !table.names.empty() && differ(table.names);
+  return !known_.names.empty() && !table.names.empty() && all_differ(table.names);
 }
 
 bool NamedFeatures::is_feature(const std::string& name) const {

@@ -3,14 +3,11 @@
 #include "npy.h"
 
 namespace keel {
-namespace {
 
 std::string metadata_of(const SafeTensors& file, const char* key) {
   const auto written = file.metadata.find(key);
   return written == file.metadata.end() ? "" : written->second;
 }
-
-}  // namespace
 
 Examples array_inputs(const std::string& path, const char* command) {
   Tensor x = read_npy(path);
@@ -30,7 +27,7 @@ Examples table_inputs(const std::string& path, const std::string& target,
   const NamedFeatures named(known, target);
   const Table table = read_table(path, 1, named.ignored(ignored));
   if (!named.apply_to(table)) {
-    if (const std::string line = named.order_note(table); !line.empty()) context.note(line);
+    context.note(named.order_note(table));
     return target.empty() ? without_target(table) : training_examples(table, target);
   }
   Examples examples = named.examples(table);

@@ -25,6 +25,9 @@ Examples table_inputs(const std::string& path, const std::string& target,
                       const IgnoredColumns& ignored, const FeatureNames& known,
                       const Context& context);
 
+/// What the file's metadata has for `key`; "" for nothing.
+std::string metadata_of(const SafeTensors& file, const char* key);
+
 /// What the file calls its nets' features; nothing where it does not. Throws DataError where that
 /// is no list of names.
 std::vector<std::string> names_of_features(const SafeTensors& file, const std::string& weights);

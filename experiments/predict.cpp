@@ -90,18 +90,13 @@ MemberRows as_rows(const Predictions& predictions) {
 std::string as_csv(const Predictions& predictions) {
   const auto members = static_cast<std::int64_t>(predictions.by_member.size());
   std::vector<std::string> header = {"row"};
-  if (predictions.outputs == 1) {
-    header.push_back("prediction");
-    if (members > 1) header.push_back("std");
-    for (std::int64_t s = 0; members > 1 && s < members; ++s)
-      header.push_back(fmt::format("member_{}", s));
-  } else {
-    for (std::int64_t o = 0; o < predictions.outputs; ++o) {
-      header.push_back(fmt::format("output_{}", o));
-      if (members > 1) header.push_back(fmt::format("output_{}_std", o));
-      for (std::int64_t s = 0; members > 1 && s < members; ++s)
-        header.push_back(fmt::format("output_{}_member_{}", o, s));
-    }
+  for (std::int64_t o = 0; o < predictions.outputs; ++o) {
+    const std::string name = fmt::format("output_{}", o);
+    const std::string of = predictions.outputs == 1 ? "" : name + "_";
+    header.push_back(predictions.outputs == 1 ? "prediction" : name);
+    if (members == 1) continue;
+    header.push_back(of + "std");
+    for (std::int64_t s = 0; s < members; ++s) header.push_back(fmt::format("{}member_{}", of, s));
   }
   Csv csv(header);
   const MemberRows rows = as_rows(predictions);

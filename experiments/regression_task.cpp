@@ -97,7 +97,7 @@ RegressionTask::RegressionTask(const RegressionChoice& choice,
                     choice.kernel.weights, choice.data));
   for (std::int64_t feature : standardiser_.constant_features())
     context.note(constant_note(training(), feature, choice.data));
-  if (const std::string line = named_.order_note(table_); !line.empty()) context.note(line);
+  context.note(named_.order_note(table_));
   if (split_.held_out.rows > 0) check_inputs(split_.held_out, choice.data);
 }
 
@@ -121,7 +121,7 @@ Examples RegressionTask::as_the_net_takes_them(Examples examples) const {
 Examples RegressionTask::test(const std::string& file) const {
   const Table rows = read_table(file, 1, ignored_as_in(table_, choice_.target));
   const Examples test = as_the_net_takes_them(test_examples(rows, table_, choice_.target));
-  if (const std::string line = order_note(rows, table_); !line.empty()) context_.note(line);
+  context_.note(order_note(rows, table_));
   check_inputs(test, file);
   return test;
 }

@@ -83,20 +83,19 @@ struct TrainTask {
         table(read_table(choice.data, 2, ignored_columns(choice.ignore))),
         split(split_of(training_examples(table, choice.target), choice.hold_out,
                        context.options.seed, choice.data)),
-        training(split.training),
         test(split.held_out),
-        standardiser(standardise, training),
-        net(choice.net, training.features, net_options(choice, context)) {
+        standardiser(standardise, split.training),
+        net(choice.net, split.training.features, net_options(choice, context)) {
     check(net.output_width() == 1, "train", "got a net of {} outputs, wanted dense(1) at its end",
           net.output_width());
     batch_norm_folds(net.spec());  // throws where a batchnorm could not be frozen in the end
-    check_steps(net, training.rows, choice.batch);
-    check_float32(standardiser, training, choice.data, choice.standardise);
+    check_steps(net, split.training.rows, choice.batch);
+    check_float32(standardiser, split.training, choice.data, choice.standardise);
     check_float32(standardiser, test, choice.data, choice.standardise);
     if (!choice.test.empty()) {
       const Table rows = read_table(choice.test, 1, ignored_as_in(table, choice.target));
       test = test_examples(rows, table, choice.target);
-      if (const std::string line = order_note(rows, table); !line.empty()) context.note(line);
+      context.note(order_note(rows, table));
       check_float32(standardiser, test, choice.test, choice.standardise);
     }
     for (const std::string& path : {choice.save, choice.save_weights, choice.history})
@@ -126,15 +125,15 @@ struct TrainTask {
   Standardise standardise;
   Table table;
   RowSplit split;
-  const Examples& training;
-  Examples& test;  // rows held out, or of a table of their own, or none
+  Examples test;  // rows held out, or of a table of their own, or none
   Standardiser standardiser;
   Net net;
   std::string checkpoint;
 };
 
 Tensor inputs_of(const TrainTask& task, const Context& context) {
-  return to_device(task.standardiser.x(task.training), task.training.rows, context.device);
+  return to_device(task.standardiser.x(task.split.training), task.split.training.rows,
+                   context.device);
 }
 
 TrainReport train_with_bar(TrainTask& task, const TrainChoice& choice, const Context& context) {
@@ -150,7 +149,7 @@ TrainReport train_with_bar(TrainTask& task, const TrainChoice& choice, const Con
   options.resume = choice.resume;
   options.earlier_checkpoint = task.old_checkpoint();
   const Tensor y =
-      to_device(task.standardiser.y(task.training), task.training.rows, context.device);
+      to_device(task.standardiser.y(task.split.training), task.split.training.rows, context.device);
   if (!choice.resume && std::filesystem::exists(task.checkpoint))
     context.note(fmt::format("note: an earlier run's checkpoint goes to {} when this one's is made",
                              task.old_checkpoint()));
@@ -171,7 +170,7 @@ int stopped(const TrainReport& report, const TrainTask& task, const TrainChoice&
 int run_train(const TrainChoice& choice, Context& context) {
   TrainTask task(choice, context);
   for (std::int64_t feature : task.standardiser.constant_features())
-    context.note(constant_note(task.training, feature, choice.data));
+    context.note(constant_note(task.split.training, feature, choice.data));
   const TrainReport report = train_with_bar(task, choice, context);
   if (report.interrupted) return stopped(report, task, choice, context);
 
@@ -179,7 +178,7 @@ int run_train(const TrainChoice& choice, Context& context) {
   if (!choice.save_weights.empty()) {
     std::map<std::string, std::string> notes = {{kStandardiseKey, choice.standardise}};
     if (choice.standardise != "none") notes[kColumnsKey] = task.standardiser.columns();
-    if (const std::string names = feature_names(task.training); !names.empty())
+    if (const std::string names = feature_names(task.split.training); !names.empty())
       notes[kFeaturesKey] = names;
     else if (!task.table.names.empty())
       context.note(
@@ -194,18 +193,18 @@ int run_train(const TrainChoice& choice, Context& context) {
           choice.save_weights, spec_text(net.spec())));
   }
   const std::vector<std::uint64_t>& seeds = net.options().seeds;
-  const MemberRows at_training = predict(net, task.standardiser, task.training, choice.data);
+  const MemberRows at_training = predict(net, task.standardiser, task.split.training, choice.data);
   Json numbers = {{"net", spec_text(task.net.spec())},
                   {"parameters", task.net.parameters_per_member()},
                   {"data", choice.data},
                   {"target", choice.target},
-                  {"features", task.training.features},
+                  {"features", task.split.training.features},
                   {"standardise", choice.standardise},
                   {"epochs", choice.epochs},
                   {"lr", choice.lr},
                   {"batch", choice.batch},
                   {"seeds", seeds},
-                  {"train_rows", task.training.rows},
+                  {"train_rows", task.split.training.rows},
                   {"training_seconds", report.seconds}};
   if (!choice.ignore.empty()) numbers["ignore"] = choice.ignore;
   if (!choice.save_weights.empty()) {
@@ -214,8 +213,9 @@ int run_train(const TrainChoice& choice, Context& context) {
   }
   std::vector<std::vector<std::string>> table = {{"", "rows", "RMSE", "R^2"}};
   const bool ensemble = choice.seeds > 1;
-  const Fit fit = fit_of(at_training, task.training.y);
-  add_fit(numbers, table, "train", fit, static_cast<std::size_t>(task.training.rows), ensemble);
+  const Fit fit = fit_of(at_training, task.split.training.y);
+  add_fit(numbers, table, "train", fit, static_cast<std::size_t>(task.split.training.rows),
+          ensemble);
   MemberRows at_test;
   if (task.test.rows > 0) {
     at_test = predict(net, task.standardiser, task.test,

@@ -8,6 +8,7 @@
 #include "../nn/weights_reader.h"
 #include "feature_names.h"
 #include "hold_out.h"
+#include "net_inputs.h"
 #include "standardiser.h"
 
 namespace keel {
@@ -147,11 +148,9 @@ TrainedNet trained_net(const Spec& spec, const SafeTensors& file, const std::str
   batch_norm_folds(spec);  // throws where the SPEC without its batchnorms would be another net
   TrainedNet result{Net(without_batch_norms(spec), input_width(spec, file, path, modules), options),
                     {}};
-  for (const auto& [key, text] : {std::pair(kColumnsKey, &result.columns),
-                                  {kFeaturesKey, &result.features},
-                                  {kHeldOutKey, &result.held_out}})
-    if (const auto found = file.metadata.find(key); found != file.metadata.end())
-      *text = found->second;
+  result.columns = metadata_of(file, kColumnsKey);
+  result.features = metadata_of(file, kFeaturesKey);
+  result.held_out = metadata_of(file, kHeldOutKey);
   std::vector<std::string> missing =
       load_weights(result.net, file, path, {MissingBias::zero, modules, spec});
   const auto gains =

@@ -10,25 +10,6 @@
 namespace keel {
 namespace {
 
-Enclosure both(Enclosure a, Enclosure b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
-
-// The part of it that a share may be: a quotient of two enclosures, each with an end of its own,
-// may pass 1.
-Enclosure share_of(Enclosure a) { return both(a, {0, 1}); }
-
-Enclosure operator+(Enclosure a, Enclosure b) { return {a.lo + b.lo, a.hi + b.hi}; }
-Enclosure operator*(double s, Enclosure a) { return {s * a.lo, s * a.hi}; }
-
-// 0 times infinity and 0 / 0 may be anything.
-Enclosure operator*(Enclosure a, Enclosure b) {
-  const double hi = a.hi * b.hi, lo = a.lo * b.lo;
-  return {std::isnan(lo) ? 0 : lo, std::isnan(hi) ? kInfinity : hi};
-}
-Enclosure operator/(Enclosure a, Enclosure b) {
-  const double hi = a.hi / b.lo, lo = a.lo / b.hi;
-  return {std::isnan(lo) ? 0 : lo, std::isnan(hi) ? kInfinity : hi};
-}
-
 void through_dense(const KernelMap& map, const DiagonalCell& kept, DiagonalCell& c) {
   // (weight ratio + from_k + constant / k) / (weight + bias / k), which is monotone in 1 / k.
   const auto ratio_at = [&](double ratio, double k) {

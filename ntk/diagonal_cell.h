@@ -3,13 +3,9 @@
 #pragma once
 
 #include "../kernels/kernel_map.h"
+#include "enclosure.h"
 
 namespace keel {
-
-/// What lies between lo and hi, 0 <= lo <= hi <= infinity.
-struct Enclosure {
-  double lo = 0, hi = 0;
-};
 
 /// What an activation of a mean that stays where its variance vanishes leaves of both.
 struct Varied {

@@ -32,7 +32,10 @@ TEST_CASE("output: of several files all appear, or none") {
 TEST_CASE("output: one file by two names, which does not exist yet, is one file") {
   namespace fs = std::filesystem;
   const TemporaryFolder folder;
-  const fs::path here = fs::current_path();
+  const struct Back {
+    fs::path here = fs::current_path();
+    ~Back() { fs::current_path(here); }
+  } back;
   fs::current_path(folder.str());
   for (const std::string& other :
        {std::string("./m.st"), folder / "m.st", std::string("x/../m.st"), std::string("m.st")}) {
@@ -43,7 +46,6 @@ TEST_CASE("output: one file by two names, which does not exist yet, is one file"
     CHECK_THROWS_AS(check_apart({other}, {"m.st"}), Error);
   }
   CHECK_NOTHROW(check_apart({"m.st", "x/m.st", "./n.st", ""}, {"", folder / "r.csv"}));
-  fs::current_path(here);
 }
 
 TEST_CASE("output: what cannot be written to is refused") {

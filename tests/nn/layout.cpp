@@ -37,3 +37,12 @@ TEST_CASE("net: a layout has parameters and members of its own alone, and a seed
   CHECK(message_of([&] { initial_values(two.layout(), seeds, DType::f32); }) ==
         "initial_values: got 3 seeds, wanted one of each of 2 members");
 }
+
+TEST_CASE("net: layers that the text of a SPEC cannot say are refused") {
+  CHECK(message_of([] { Net(Spec{{.kind = LayerKind::dense, .width = 0}}, 3); }) ==
+        "dense: got width 0, wanted at least 1");
+  CHECK(message_of([] {
+          Net({{.kind = LayerKind::leakyrelu, .slope = 2}, {.kind = LayerKind::dense, .width = 1}},
+              3);
+        }) == "activation: got slope 2, wanted 0 to 1");
+}

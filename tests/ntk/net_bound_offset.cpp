@@ -1,10 +1,7 @@
 // Boxes of nets whose output is far from 0 beside all that it varies by.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "../../ntk/net_bound.h"
-#include "../sanitized.h"
 
 namespace keel {
 namespace {
